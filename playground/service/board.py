@@ -232,7 +232,7 @@ class Board:
             waits = any(job.state == "waiting" for job in mine)
             if waits and time.monotonic() - self._filled > LOOKED_AT:
                 self._fill()
-            return sorted((job for job in mine if isinstance(job, kind)), key=lambda job: job.turn[1])
+            return sorted((job for job in mine if isinstance(job, kind)), key=lambda job: job.turn)
 
     def failed(self, visitor: str | None, *, kind: type[K] = RunJob) -> K | None:
         """This visitor's latest job, if it gave no result and nothing new was requested since."""
@@ -260,7 +260,7 @@ class Board:
     def busy(self, visitor: str) -> str:
         """Why this visitor can begin nothing more now, in words; empty if nothing is in the way."""
         mine = [job for job in self.of(visitor, kind=Job) if job.active and not job.gives_way]
-        if len(mine) < self.limits.jobs_per_visitor:
+        if not mine:
             return ""
         return f"You already have a {mine[-1].kind} in progress{mine[-1].where}. Stop it, or wait until it is done."
 
@@ -277,8 +277,7 @@ class Board:
                 job.stop()
 
     def _queue(self, job: Job) -> None:
-        others = self.of(job.visitor, kind=Job)
-        self._line.join(job, (other for other in others if other is not job and not other.settled))
+        self._line.join(job)
         self._jobs[job.id] = job
         self._stand_in_line(job)
         self._fill()
@@ -352,9 +351,9 @@ class Board:
 
     def _stand_in_line_again(self) -> None:
         """Queue the jobs that waited or worked when the server ended, in the old order, unless they often ended it."""
-        rows = self.data.rows("SELECT * FROM jobs WHERE state != 'over' ORDER BY round, turn")
-        last = self.data.rows("SELECT max(round) AS round, max(turn) AS turn FROM jobs")
-        self._line = Line(rows, last[0] if last else None)
+        rows = self.data.rows("SELECT * FROM jobs WHERE state != 'over' ORDER BY turn")
+        last = self.data.rows("SELECT max(turn) AS turn FROM jobs")
+        self._line = Line(last[0]["turn"] or 0 if last else 0)
         for row in rows:
             job = self._found(row)
             if job is None:

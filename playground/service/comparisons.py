@@ -109,7 +109,6 @@ class ComparisonJob(TrainingJob):
         self.models = {new_id(): False for _ in SIDES}
         self._histories: dict[str, list[History]] = {side: [] for side in SIDES}
         self._reasons: dict[str, list[str]] = {side: [] for side in SIDES}
-        self._steps = spec.training.steps
         self._verdict: Verdict | None = None
 
     @property
@@ -147,7 +146,7 @@ class ComparisonJob(TrainingJob):
         return SideView(
             config=getattr(self._matched, side),
             histories=tuple(history.copied() for history in self._histories[side]),
-            planned_steps=self._steps,
+            planned_steps=self.spec.training.steps,
             reasons=tuple(self._reasons[side]),
         )
 
@@ -160,7 +159,7 @@ class ComparisonJob(TrainingJob):
         pairs = len(self._histories["dense"]) if ended else self.spec.seeds
         made = sum(history.last_step for side in SIDES for history in self._histories[side])
         going = [self._histories[side] for side in SIDES if side not in ended]
-        left = sum(self._steps * (pairs - len(own) + 1) - own[-1].last_step for own in going)
+        left = sum(self.spec.training.steps * (pairs - len(own) + 1) - own[-1].last_step for own in going)
         return self.rest_of(made / max(made + left, 1))
 
     def _withheld(self) -> str:
@@ -174,7 +173,9 @@ class ComparisonJob(TrainingJob):
             who = " and ".join(NAMES[side] for side, reason in early.items() if reason == "diverged")
             return f"{who} diverged, so this pair is not judged: try a lower learning rate or a longer warm-up."
         steps = {side: self._histories[side][-1].last_step for side in early}
-        who = " and ".join(f"{NAMES[side]} after step {n:,} of {self._steps:,}" for side, n in steps.items())
+        who = " and ".join(
+            f"{NAMES[side]} after step {n:,} of {self.spec.training.steps:,}" for side, n in steps.items()
+        )
         judged = " The verdict is on the others." if self._verdict is not None else ""
         return f"Stopped: {who}. A pair that was stopped is not judged.{judged}"
 
@@ -265,9 +266,10 @@ class ComparisonJob(TrainingJob):
             history = self._histories[event.side][0].copied()
         model_id, other = (self.model_ids[side] for side in sorted(SIDES, key=lambda side: side != event.side))
         name = f"{NAMES[event.side]} {self.name.partition(' ')[2]}"  # “Comparison 2 · …” gives “Dense 2 · …”
-        training = self.spec.training.replace(steps=self._steps)
         comparison = {"with": other, "equal": self.spec.equal}
-        self._put(model_id, self._checkpoint(model_id, event.model, history, name, training, comparison=comparison))
+        self._put(
+            model_id, self._checkpoint(model_id, event.model, history, name, self.spec.training, comparison=comparison)
+        )
 
     def _put_weights_away(self, side: str, event: Snapshotted) -> None:
         folder = self.registry.data.folder_of(self.model_ids[side])

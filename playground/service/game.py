@@ -241,10 +241,8 @@ def _token(key: Any, tokenizer: Tokenizer) -> int:
     """A token, given by its id or its text. Raises ValueError."""
     if isinstance(key, int) and not isinstance(key, bool) and 0 <= key < tokenizer.vocab_size:
         return key
-    if not isinstance(key, str) or not key:
+    if not isinstance(key, str) or not 0 < len(key) <= TYPED:
         raise ValueError("this model has no such token. Choose one from the list, or type one")
-    if len(key) > TYPED:
-        raise ValueError(f"a token of {len(key):,} characters is too long to be read: type at most {TYPED}")
     text = typed_text(key)
     tried = [text.strip(" ")] if tokenizer.kind == "word" else [text, " " + text]
     for each in tried:

@@ -12,8 +12,10 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, ClassVar
+
+from .limits import Limits
+from .models import Registry
 
 logger = logging.getLogger(__name__)
 
@@ -32,8 +34,9 @@ class Job:
     STOPPED: ClassVar[str] = "Stopped {}: there is nothing to keep."
     """What is said of a job that was stopped at such a moment and has no result."""
 
-    def __init__(self, job_id: str, visitor: str, name: str, folder: Path):
-        self.id, self.visitor, self.name, self.folder = job_id, visitor, name, folder
+    def __init__(self, job_id: str, visitor: str, name: str, limits: Limits, registry: Registry):
+        self.id, self.visitor, self.name = job_id, visitor, name
+        self.limits, self.registry, self.folder = limits, registry, registry.data.folder_of(job_id)
         self.state = "waiting"
         """waiting, preparing, training, stopping, finished (done, stopped or out of time) or failed."""
         self.message = ""
@@ -51,8 +54,8 @@ class Job:
         """Whether a program requested it, not a page."""
         self.share = ""
         """The address from which it was requested, see `Board`."""
-        self.turn = 0, 0
-        """Its round in the queue and the time of its request: the smaller begins first, see `Line`."""
+        self.turn = 0
+        """Its place among all requests: the smaller begins first, see `Line`."""
         self.number = 0
         """Its number among the visitor's jobs of this kind."""
         self.place: int | None = None

@@ -34,7 +34,7 @@ FAILED_RUNS = 16
 PAGES = 500
 """Open pages whose last answer and request are remembered; a forgotten page starts afresh."""
 QUEUED_EVENTS = 500
-"""Button presses, of all visitors, that may wait for their handler."""
+"""Programs' calls that may wait for their answer."""
 STEP_PARAMETERS = 8_000_000
 """Most parameters of a model whose training step is shown: a larger one takes too long to copy and train each time."""
 REPLAY_NUMBERS = 250_000_000
@@ -51,8 +51,6 @@ WRITERS = 64
 """Texts written at the same time for all visitors; those of one model share its passes."""
 TEXTS_AT_ONCE = 4
 """Texts written at the same time for one visitor, in as many windows."""
-LANE = 4
-"""Calls of one handler that run at the same time, unless it says otherwise."""
 THREADS = 96
 """Handlers that run at the same time, more than writers: a writer needs a thread only between two updates."""
 PRECISION_TOKENS = 2048
@@ -143,12 +141,8 @@ class Limits:
     """Most tokens generated at one press of a button."""
     samples: int
     """Most continuations generated at once."""
-    jobs_per_visitor: int
-    """Most runs of one visitor at the same time, including waiting ones."""
     jobs_per_address: int
     """Most runs from one address at the same time; more wait in the queue. A class may come from one address."""
-    calls_per_address: int
-    """Most calls from one address that wait in gradio's queue or are being answered; mainly programs' calls."""
     jobs: int
     """Most runs of all visitors at the same time; more wait in the queue."""
     waiting: int
@@ -274,9 +268,7 @@ LOCAL = Limits(
     prompt=20_000,
     new_tokens=4096,
     samples=16,
-    jobs_per_visitor=1,
     jobs_per_address=1000,
-    calls_per_address=500,
     jobs=4,
     waiting=16,
     seeds=12,
@@ -325,7 +317,6 @@ PUBLIC = replace(
     where="the public Space",
     seconds=300.0,
     jobs_per_address=1,
-    calls_per_address=80,
     waiting=60,
     models=120,
     model_bytes=2_000_000_000,

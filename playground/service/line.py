@@ -1,19 +1,16 @@
 """Line: the queue. It decides in which order waiting jobs begin, and which may join.
 
 It is fair: networks (`Job.share`: an address, pages and programs counted separately) take turns; the one with the
-fewest jobs at work comes first. Within a network, every visitor's first job comes before anybody's second, in the order
-in which they were requested, and newcomers never pass jobs of an earlier round.
+fewest jobs at work comes first. Within a network, jobs begin in the order in which they were requested.
 """
 
 from __future__ import annotations
 
 import heapq
 import itertools
-import operator
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ..kept import Latest
 from .job import Job
@@ -26,29 +23,25 @@ NETWORKS = 10_000
 class Line:
     """The queue: decides whose turn it is. Not thread-safe; `Board` holds its lock."""
 
-    def __init__(self, waiting: Sequence[Mapping[str, Any]] = (), latest: Mapping[str, Any] | None = None):
-        """`waiting`: rows of the index for jobs that continue. `latest`: its largest `round` and `turn`."""
-        last = (latest and latest["round"]) or 0
-        self._round = min((row["round"] for row in waiting), default=last)
-        self._clock = itertools.count(((latest and latest["turn"]) or 0) + 1)
+    def __init__(self, latest: int = 0):
+        """`latest`: the last turn that was given before a restart."""
+        self._clock = itertools.count(latest + 1)
         self._served = Latest(NETWORKS)  # network → when it last had its turn
 
-    def join(self, job: Job, others: Iterable[Job]) -> None:
-        """Give a job its turn, after the visitor's `others` that are not over."""
-        # a visitor's rounds follow each other; a newcomer joins the current round (start-time fair queueing)
-        job.turn = max([self._round, *(other.turn[0] + 1 for other in others)]), next(self._clock)
+    def join(self, job: Job) -> None:
+        """Give a job its turn."""
+        job.turn = next(self._clock)
 
     def order(self, jobs: Iterable[Job]) -> list[Job]:
         """The jobs that wait, in the order in which they will begin."""
         jobs = list(jobs)
         ahead = Counter(job.share for job in jobs if job.busy)
-        places = []
+        places = {}
         for job in sorted((job for job in jobs if job.state == "waiting"), key=lambda job: job.turn):
-            round_, asked = job.turn
             # a job asked for before its network's last turn counts as asked for at that turn
-            places.append((ahead[job.share], round_, max(asked, self._served.get(job.share, asked)), asked, job))
+            places[job] = ahead[job.share], max(job.turn, self._served.get(job.share, 0)), job.turn
             ahead[job.share] += 1
-        return [job for *_, job in sorted(places, key=lambda place: place[:-1])]
+        return sorted(places, key=places.__getitem__)
 
     def make_room(self, jobs: Sequence[Job], places: int) -> None:
         """If jobs wait for one of this many places: stop running jobs whose visitors are away, keeping what they have
@@ -73,16 +66,14 @@ class Line:
 
     def next(self, jobs: Sequence[Job], limits: Limits) -> Iterator[Job]:
         """The jobs for which there is a place now. The caller must start each before the next."""
-        most = limits.jobs, limits.jobs_per_visitor, limits.jobs_per_address
         for job in self.order(jobs):
             busy = [other for other in jobs if other.busy and other is not job]
             if job.seen is None or (job.by_program and any(other.by_program for other in busy)):
                 continue  # programs train one run at once, so that pages find a place, too
             # also stopped jobs that still work: pressing Train and Stop in turn gains no second place
-            mine = sum(other.visitor == job.visitor for other in busy)
+            mine = any(other.visitor == job.visitor for other in busy)
             near = sum(other.network == job.network for other in busy)
-            if all(map(operator.lt, (len(busy), mine, near), most)):
-                self._round = max(self._round, job.turn[0])
+            if len(busy) < limits.jobs and near < limits.jobs_per_address and not mine:
                 self._served[job.share] = next(self._clock)
                 yield job
 

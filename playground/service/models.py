@@ -292,7 +292,6 @@ class Registry:
         with self._lock:
             entries = list(self._entries.values())
         return {
-            "shipped": sum(entry.shipped for entry in entries),
             "of_visitors": sum(not entry.shipped for entry in entries),
             "bytes": sum(entry.bytes for entry in entries),
             "disk_bytes": sum(entry.disk_bytes for entry in entries),

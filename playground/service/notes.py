@@ -32,7 +32,7 @@ def note(job: Job, data: DataFolder) -> None:
     noted = json.dumps(job.noted())
     job.folder.mkdir(parents=True, exist_ok=True)
     write_file(job.folder / FILE, lambda partial: partial.write_text(noted, encoding="utf-8"))
-    values = (job.id, job.visitor, job.share, job.kind, job.name, job.number, state, *job.turn, job.tries)
+    values = (job.id, job.visitor, job.share, job.kind, job.name, job.number, state, 0, job.turn, job.tries)
     with data.store.change() as db:
         db.execute(f"REPLACE INTO jobs VALUES (?{', ?' * len(values)})", (*values, time.time()))
 
@@ -45,5 +45,5 @@ def found(row: Mapping[str, Any], limits: Limits, registry: Registry) -> Job | N
     except (OSError, ValueError, LookupError, TypeError):
         logger.exception("a job of before the restart cannot be found again")
         return None
-    job.share, job.number, job.turn = row["share"], row["number"], (row["round"], row["turn"])
+    job.share, job.number, job.turn = row["share"], row["number"], row["turn"]
     return job

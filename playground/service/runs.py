@@ -10,7 +10,7 @@ import copy
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -122,16 +122,14 @@ class Prepared:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values, for JSON."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return values | {"config": self.config.to_dict(), "tokenizer": self.tokenizer.to_dict()}
+        return vars(self) | {"config": self.config.to_dict(), "tokenizer": self.tokenizer.to_dict()}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Prepared:
         """The inverse of `to_dict`."""
-        parts = {name: tuple(values[name]) for name in ("unknown", "asked")}
-        parts |= {"config": ModelConfig.from_dict(values["config"])}
-        parts |= {"tokenizer": tokenizer_from_dict(values["tokenizer"])}
-        return cls(**{**values, **parts})
+        config, tokenizer = ModelConfig.from_dict(values["config"]), tokenizer_from_dict(values["tokenizer"])
+        asked, unknown = tuple(values["asked"]), tuple(values["unknown"])
+        return cls(**{**values, "config": config, "tokenizer": tokenizer, "asked": asked, "unknown": unknown})
 
     @classmethod
     def of(cls, corpus: Corpus, config: ModelConfig, prompt: str = "") -> Prepared:

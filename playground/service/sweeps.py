@@ -47,8 +47,8 @@ class SweepJob(Job):
     def __init__(
         self, job_id: str, visitor: str, name: str, spec: RunSpec, sweep: Sweep, limits: Limits, registry: Registry
     ):
-        super().__init__(job_id, visitor, name, registry.data.folder_of(job_id))
-        self.spec, self.sweep, self.limits = spec, sweep, limits
+        super().__init__(job_id, visitor, name, limits, registry)
+        self.spec, self.sweep = spec, sweep
         self._rows: list[Row] = []
 
     @property

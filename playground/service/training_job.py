@@ -25,8 +25,8 @@ class TrainingJob(Job):
     """One job: its spec, and what is known so far about its text and its training."""
 
     def __init__(self, job_id: str, visitor: str, name: str, spec: Any, limits: Limits, registry: Registry):
-        super().__init__(job_id, visitor, name, registry.data.folder_of(job_id))
-        self.spec, self.limits, self.registry = spec, limits, registry
+        super().__init__(job_id, visitor, name, limits, registry)
+        self.spec = spec
         self._prepared: Prepared | None = None
         self._started: Started | None = None
         self._baselines: Baselines | None = None

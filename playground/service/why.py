@@ -6,7 +6,6 @@ an interval. All proofs about a model together say how good the ranking's predic
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
@@ -30,8 +29,8 @@ from .views import View
 
 KEPT_SEARCHES, KEPT_PROOFS = 8, 40
 """Most jobs kept for one visitor; the oldest leave first."""
-SEARCH_SECONDS, TOLD_EVERY = 15.0, 0.3
-"""About how long a search takes; and the time between two reports of a job's progress."""
+SEARCH_SECONDS = 15.0
+"""About how long a search takes."""
 NO_RECORD = "Its training settings are not known, so it cannot be trained again. Train a model here"
 LEARNED_SINCE = "The model has changed since it wrote this. Generate the text again"
 AGAIN = "Stopped. Press “{}” to start again."
@@ -72,8 +71,8 @@ class WhyJob(Job):
     BUTTON: ClassVar[str]
 
     def __init__(self, job_id: str, visitor: str, question: Question, limits: Limits, registry: Registry):
-        super().__init__(job_id, visitor, self.NAME, registry.data.folder_of(job_id))
-        self.question, self.limits, self.registry = question, limits, registry
+        super().__init__(job_id, visitor, self.NAME, limits, registry)
+        self.question = question
         self.result: Any = None
         """The result; None before the job is over."""
 
@@ -90,13 +89,9 @@ class WhyJob(Job):
         """Begin, in a thread of its own."""
 
         def events(should_stop: Callable[[], bool]) -> Iterator[Any]:
-            told = 0.0
             try:
                 with threads_for(self._checkpoint().config.numbers_in_step(16)):
-                    for event in self._events(should_stop):
-                        if not isinstance(event, Progress) or time.monotonic() - told > TOLD_EVERY:
-                            told = time.monotonic()
-                            yield event
+                    yield from self._events(should_stop)
             except Interrupted:
                 raise ValueError(self.STOPPED) from None
 

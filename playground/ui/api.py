@@ -36,20 +36,21 @@ from .prompts import read_prompt
 from .refusals import in_words
 from .writers import seconds_between_updates
 
-ENDPOINTS = ("models", "train", "generate", "inspect")
+ENDPOINTS = {
+    "models": {"concurrency_limit": 4},
+    "train": {"concurrency_limit": None},  # the board says who may train; waiting there holds no thread
+    "generate": {"concurrency_id": "generate", "concurrency_limit": WRITERS},
+    "inspect": {"concurrency_id": "look", "concurrency_limit": 4},
+}
+"""Name → how many of its calls run at once."""
 LOOKS_PER_SECOND = 5
 
 
 def build(page: Page) -> None:
     """Add the endpoints to the page's Blocks, before any tab takes one of their names for a handler of its own."""
     endpoints = Endpoints(page)
-    queues = {
-        "train": {"concurrency_limit": None},  # the board says who may train; waiting there holds no thread
-        "generate": {"concurrency_id": "generate", "concurrency_limit": WRITERS},
-        "inspect": {"concurrency_id": "look", "concurrency_limit": 4},
-    }
-    for name in ENDPOINTS:
-        gr.api(getattr(endpoints, name), api_name=name, **queues.get(name, {}))
+    for name, queue in ENDPOINTS.items():
+        gr.api(getattr(endpoints, name), api_name=name, **queue)
 
 
 class Endpoints:

@@ -85,7 +85,6 @@ def build_app(
         above_tabs = gr.Column(elem_id="class")
         tabs = gr.Tabs(selected=TABS[0], elem_id="tabs")
         page = Page(limits, registry, jobs, visitor, model, tabs, TABS, reach or Reach.here())
-        app.origin_of, app.calls_per_address = page.reach.origin_of, limits.calls_per_address
         api.build(page)
         strip.build(page)
         with tabs:

@@ -20,10 +20,7 @@ def cell_of(click: Click, *, rows: int, columns: int) -> tuple[int, int]:
 def index_of(click: Click, count: int) -> int:
     """The index, below `count`, of the thing clicked; of a pair of numbers, the second. Raises ValueError."""
     place = click.get("index")
-    if isinstance(place, (list, tuple)) and len(place) == 2:
-        _within(place[0], sys.maxsize)
-        place = place[1]
-    return _within(place, count)
+    return _within(place[1] if isinstance(place, (list, tuple)) and len(place) == 2 else place, count)
 
 
 def trace_of(click: Click, count: int) -> int:

@@ -189,7 +189,7 @@ def test_a_value_beyond_a_limit_is_refused_and_the_time_left_is_that_of_the_step
         board.sweep(ANNA, small_spec(), Sweep("n_layers", (1, 1000), 1))
     view = ended(board.sweep(ANNA, small_spec(), Sweep("context_length", (16, 1000), 1))).view()
     assert view.state == "failed" and "too few for a context of 1000" in view.message
-    job = Job("id", ANNA, "a job", tmp_path)
+    job = Job("id", ANNA, "a job", board.limits, board.registry)
     seen = []
     for now, done in ((114.0, 0.01), (124.0, 0.2), (134.0, 0.4)):
         monkeypatch.setattr(job_module.time, "monotonic", lambda now=now: now)

@@ -79,15 +79,7 @@ def test_a_page_that_looks_keeps_its_place_and_one_that_stays_away_loses_it(tmp_
     assert here.state == "finished", "and whoever left and came back finds out why"
 
 
-def test_the_line_is_fair_to_those_who_ask_for_little_and_has_an_end(tmp_path):
-    runner = Counting()
-    board = house(tmp_path, runner, jobs=1, jobs_per_visitor=3)
-    for seed in (1, 2, 3):
-        board.start(ANNA, small_spec(seed=seed, steps=20))
-    board.start(BERT, small_spec(seed=4, steps=20))
-    board.start(CARLA, small_spec(seed=5, steps=20))
-    until(lambda: over(board, ANNA, BERT, CARLA))
-    assert runner.began == [1, 4, 5, 2, 3]
+def test_the_line_has_an_end(tmp_path):
     board = house(tmp_path, ScriptedRunner(), jobs=1, waiting=4)
     for visitor in (ANNA, BERT, CARLA):
         board.start(visitor, small_spec(steps=10_000))

@@ -250,18 +250,18 @@ def test_delete_my_data_leaves_nothing_behind_nor_does_a_week_but_on_ones_own_ma
         assert len(board.registry.models(ANNA)) == left and job.folder.exists() == bool(left)
 
 
-def test_delete_my_data_holds_for_what_is_being_trained_too(tmp_path, monkeypatch):
+@pytest.mark.parametrize("kind", ["run", "pair"])
+def test_delete_my_data_holds_for_what_is_being_trained_too(tmp_path, monkeypatch, kind):
     """A run or a comparison that was stopped by it came back as a model."""
-    held = {"run": Held(10), "pair": Held(12, run_comparison, side="moe")}
-    monkeypatch.setattr(ComparisonJob, "runner", staticmethod(held["pair"]))
-    board = house(tmp_path / "data", held["run"], jobs_per_visitor=2, jobs=2)
+    held = Held(10) if kind == "run" else Held(12, run_comparison, side="moe")
+    monkeypatch.setattr(ComparisonJob, "runner", staticmethod(held))
+    board = house(tmp_path / "data", held)
     training = TRAINING.replace(steps=30, snapshots=4, autosave_seconds=0.01)
-    jobs = [board.start(ANNA, RUN), board.compare(ANNA, spec(seeds=1, training=training))]
-    assert all(each.reached.wait(60) for each in held.values())
+    job = board.start(ANNA, RUN) if kind == "run" else board.compare(ANNA, spec(seeds=1, training=training))
+    assert held.reached.wait(60)
     board.forget_visitor(ANNA)
-    for each in held.values():
-        each.go_on.set()
-    until(lambda: all(job.settled for job in jobs) and not board.of(ANNA, kind=Job), 120)
+    held.go_on.set()
+    until(lambda: job.settled and not board.of(ANNA, kind=Job), 120)
     assert board.registry.models(ANNA) == []
     until(lambda: not list(board.data.work.iterdir()))
     assert not board.data.rows("SELECT 1 FROM models") and not board.data.rows("SELECT 1 FROM jobs")

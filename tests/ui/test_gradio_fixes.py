@@ -3,19 +3,14 @@
 import asyncio
 import urllib.error
 import urllib.request
-from types import SimpleNamespace
-from typing import Any
 
 import gradio as gr
 import pytest
 from gradio import state_holder
-from gradio.data_classes import PredictBodyInternal
 
-from playground.service.limits import PUBLIC
 from playground.ui.app import build_app
 from playground.ui.gradio_fixes import lenient
-from playground.ui.gradio_fixes.blocks import Blocks
-from playground.ui.gradio_fixes.calm_queue import FULL, QUEUE_PAUSE
+from playground.ui.gradio_fixes.blocks import QUEUE_PAUSE, Blocks
 from playground.ui.gradio_fixes.first_script import SCRIPTS
 
 from .raw import serving
@@ -37,7 +32,7 @@ def test_an_empty_queue_is_looked_at_rarely():
     assert app._queue.sleep_when_free == QUEUE_PAUSE
     assert app.queue(max_size=3)._queue.sleep_when_free == QUEUE_PAUSE
     assert plain.queue()._queue.sleep_when_free < QUEUE_PAUSE, (
-        "gradio's queue is in no hurry now: drop it from calm_queue.py"
+        "gradio's queue is in no hurry now: drop it from blocks.py"
     )
 
 
@@ -97,27 +92,3 @@ def test_what_no_page_sends_is_refused_in_a_line(value, event, caplog):
         sent(gr.Blocks, value, event)
     loud = getattr(theirs.value, "print_exception", True)
     assert loud, "gradio refuses quietly now: so we may leave it to it"
-
-
-def test_one_address_has_a_part_of_the_queue():
-    with Blocks() as app:
-        gr.Button().click(lambda: None)
-    vars(app).update({"origin_of": lambda request: request.client, "calls_per_address": 10})
-    holder = state_holder.StateHolder()
-    holder.set_blocks(app)
-    app.app = SimpleNamespace(state_holder=holder)
-    app.queue()
-    (fn,) = app.fns.values()
-
-    async def come(origin: str, number: int) -> Any:
-        body = PredictBodyInternal(data=[""], fn_index=fn._id, session_hash=f"session {number}")
-        taken, said, _ = await app._queue.push(body, SimpleNamespace(client=origin), None)
-        return taken or said
-
-    mob = [asyncio.run(come("mob", number)) for number in range(12)]
-    assert mob == [True] * 10 + [FULL] * 2 and asyncio.run(come("anna", 12)) is True
-
-
-def test_the_page_counts_by_the_address_of_a_call():
-    app = build_app(PUBLIC)
-    assert app.calls_per_address == PUBLIC.calls_per_address and app.origin_of == app.page.reach.origin_of

@@ -100,7 +100,5 @@ def test_only_the_endpoints_for_programs_are_public(served):
 def test_no_handler_keeps_all_other_visitors_waiting():
     """Gradio takes one event at a time of every handler that says nothing else."""
     app = build_app(small_limits())
-    queued = [fn for fn in app.fns.values() if fn.fn is not None and fn.queue is not False]
-    default = app.queue()._queue.default_concurrency_limit
-    lanes = {fn.api_name: default if fn.concurrency_limit == "default" else fn.concurrency_limit for fn in queued}
-    assert len(lanes) >= len(ENDPOINTS) and not [most for most in lanes.values() if most is not None and most < 2]
+    lanes = {fn.api_name: fn.concurrency_limit for fn in app.fns.values() if fn.fn and fn.queue is not False}
+    assert lanes.keys() == set(ENDPOINTS) and not [most for most in lanes.values() if most is not None and most < 2]

@@ -67,8 +67,8 @@ def test_from_the_question_to_the_proof(house, monkeypatch):
     (proof,) = house.page.board.of(house.visitor, kind=ProofJob)
     assert len(proof.passages) == 1 and "<table" not in proven
     with monkeypatch.context() as early:
-        early.setattr(proof, "_state", "training")
-        early.setattr(proof, "_done", 0.015)
+        early.setattr(proof, "state", "training")
+        early.setattr(proof, "done", 0.015)
         assert "Training twice: step 1 of 60 · under a minute left" in house.made("why-proof", why=why)
     house.why.prove(asked(why=why, **{"passage-0": True, "passage-1": True}))
     until(lambda: all(job.settled for job in house.page.board.of(house.visitor, kind=ProofJob)))

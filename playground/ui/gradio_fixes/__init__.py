@@ -4,8 +4,7 @@ Each says what it fixes and how to tell that it is still needed. `tests/ui/test_
 plain gradio, so it shows when a release no longer needs a patch. requirements.txt pins gradio to the minor version that
 was tested.
 
-blocks.py          gr.Blocks with the next two
-calm_queue.py      a queue that looks for work a thousand times a second, and that one address can fill
+blocks.py          gr.Blocks with the next, and a queue that looks for work a thousand times a second
 quiet_refusals.py  a traceback in the log for whatever a stranger sends
 lenient.py         a drop-down that answers a click with an error, because its list has changed meanwhile
 first_script.py    scripts that come after gradio's own; a page that is built again for every visitor, uncompressed

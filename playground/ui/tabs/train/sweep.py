@@ -87,7 +87,7 @@ def show_sweep(page: Page, asked: Asked) -> Shown:
     headline = view.message if view.state == "failed" else result.headline
     runs, model = page.board.of(asked.visitor), asked.selection.get("model")
     before = asked.selection.get("before") if asked.selection.get("sweep") == job.id else model
-    newest = '<i class="newest"></i>' * (before == model and (not runs or runs[-1].turn[1] < job.turn[1]))
+    newest = '<i class="newest"></i>' * (before == model and (not runs or runs[-1].turn < job.turn))
     said = f"{100 * view.done:.0f} % of all runs{left(view.time_left)}"
     slots = {
         "newest": Slot(newest, lambda: newest),
