@@ -38,8 +38,8 @@ READ = 60
 
 
 def is_fact(name: str, runs: Iterable[str] = ()) -> bool:
-    """Whether there is a fact of this name in a lesson with these runs."""
-    if name in FACTS:
+    """Whether this is a number, or the name of a fact in a lesson with these runs."""
+    if name in FACTS or re.fullmatch(r"-?[\d.]+", name):
         return True
     run, _, rest = name.partition(".")
     if run == "slip":
@@ -123,6 +123,11 @@ def _row_looks(scene: Scene) -> str:
     if key and look.tokens[key - 1] == best:
         return "after"
     return "previous" if key == query - 1 else "elsewhere"
+
+
+def _weight(scene: Scene) -> float:
+    look, layer, head, query, key = scene.looked
+    return 100 * float(look.pattern(layer)[head, query, key])
 
 
 def favourite(look: Look) -> tuple[str, float]:
@@ -266,8 +271,6 @@ def _slip(rest: str) -> Value:
 
 SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     # the chosen model, and the prompt of Generate
-    "layers": lambda scene: scene.checkpoint().config.n_layers,
-    "heads": lambda scene: scene.checkpoint().config.n_heads,
     "positions": lambda scene: scene.checkpoint().config.positions,
     "cache-bytes": lambda scene: scene.checkpoint().config.cache_bytes(1),
     "prompt": lambda scene: re.sub(r"\s+$", lambda end: visible(end[0]), scene.generate_prompt) or "nothing",
@@ -277,18 +280,14 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "likeliest-hot": lambda scene: _next(scene, 2.0)[1],
     # what Inspect looks at
     "reads": _reads,
-    "layer": lambda scene: scene.looked[1],
-    "head": lambda scene: scene.looked[2],
     "head-name": lambda scene: "{1}.{2}".format(*scene.looked),
     "asks": lambda scene: _token(scene, 3),
     "looks-at": lambda scene: _token(scene, 4),
     "looks-ahead": lambda scene: "yes" if scene.looked[4] > scene.looked[3] else "no",
     "row-looks": _row_looks,
-    "dot": lambda scene: float(scene.receipt.dot),
-    "score": lambda scene: float(scene.receipt.score),
     "mlp-raises": lambda scene: _raised(scene)["mlp"],
     "raises-most": lambda scene: max(found := _raised(scene), key=found.__getitem__),
-    "weight-percent": lambda scene: 100 * float(scene.receipt.weight),
+    "weight-percent": _weight,
     "vocabulary": lambda scene: scene.look().checkpoint.tokenizer.vocab_size,
     "width": lambda scene: scene.look().config.d_model,
     "next-token": lambda scene: favourite(scene.look())[0],
@@ -305,12 +304,8 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     # two models, and balance
     "moe-price": _price,
     "experts-times": _stored,
-    "difference": lambda scene: _verdict(scene).difference,
-    "difference-size": lambda scene: abs(_verdict(scene).difference),
-    "seeds": lambda scene: _verdict(scene).seeds,
     "winner": _winner,
     "used-compared": lambda scene: f"{_used(scene, 'without')} instead of {_used(scene, 'with')}",
-    "used-with": lambda scene: _used(scene, "with"),
     "used-without": lambda scene: _used(scene, "without"),
     "balance-cost": _balance_cost,
     "balance-size": lambda scene: abs(_balance_cost(scene)),
@@ -339,7 +334,7 @@ DIGITS = {
     **dict.fromkeys(("perplexity", "right", "likeliest-share", "likeliest-hot", "weight-percent", "mlp-raises"), 1),
     **dict.fromkeys(("bits-8-smaller", "llama-cache", "experts-times"), 1),
     **dict.fromkeys(("loss", "training-loss", "floor", "gap"), 3),
-    **dict.fromkeys(("uniform", "unigram", "bigram", "risen", "apart", "dot"), 2),
+    **dict.fromkeys(("uniform", "unigram", "bigram", "risen", "apart"), 2),
     "bits-8-cost": 5,
     "weight-back": 6,
 }

@@ -126,7 +126,6 @@ RUN_FACTS: dict[str, Callable[[Scene, str], Value]] = {
     "loss": _loss,
     "training-loss": measured(lambda view, last: last["train_loss"]),
     "best-step": measured(lambda view, last: view.history.best[0]),
-    "steps": measured(lambda view, last: view.history.last_step),
     "risen": measured(lambda view, last: last["val_loss"] - view.history.best[1]),
     "apart": measured(lambda view, last: last["val_loss"] - last["train_loss"]),
     **{name: baseline(name) for name in ("uniform", "unigram", "bigram", "ngram", "floor")},

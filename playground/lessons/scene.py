@@ -9,7 +9,6 @@ from ..game.rules import Game
 from ..inspection import Look
 from ..inspection.edits import Edit
 from ..inspection.precision import PrecisionCost
-from ..inspection.receipts import Receipt, receipt
 from ..inspection.replay import Appearance
 from ..model import ModelConfig
 from ..service.views import PairView, RunView
@@ -89,11 +88,6 @@ class Scene:
         look = self.look()
         ends = (look.config.n_layers, look.config.n_heads, look.length, look.length)
         return look, *(min(max(at, 0), end - 1) for at, end in zip(self.place, ends))
-
-    @functools.cached_property
-    def receipt(self) -> Receipt:
-        """The arithmetic for the chosen cell. Raises NotYet."""
-        return receipt(*self.looked)
 
 
 def _absent() -> Any:

@@ -77,7 +77,7 @@ class Visitor:
 
 
 def guess_of(step) -> Any:
-    return next(iter(step.ask.choices)) if step.ask.kind == "choice" else step.ask.least
+    return step.ask.number.least if step.ask.number else next(iter(step.ask.choices))
 
 
 def test_every_place_and_control_is_on_the_page(app, page):

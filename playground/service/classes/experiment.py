@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 from ...links import RunCard
 from ...studies.one_change import Experiment, Group
-from .house import card_from
-from .members import Klass, Report, Student
+from .members import Klass, Report, Student, card_from
 
 SHAPE = {"n_layers", "d_model", "n_heads", "n_kv_heads", "d_ff", "context_length"}
 GOES_WITH_SIZE = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from pydantic import TypeAdapter
 
@@ -82,18 +83,23 @@ class Klass:
     """Grows with every change to what a board shows."""
     ended: bool
 
-    @property
-    def card(self) -> RunCard | None:
-        """The run's card. Raises LinkError if another version of the page made it."""
-        return RunCard.from_letters(self.letters) if self.letters else None
-
     def spec(self, number: int = 0) -> RunSpec | None:
-        """The run to which the controls of the student with this number are set."""
-        if self.card is None:
+        """The run to which the controls of the student with this number are set; None if the class has none."""
+        card = card_from(self.letters)
+        if card is None:
             return None
-        spec = spec_of(self.card, self.text)
+        spec = spec_of(card, self.text)
         own = spec.training.seed + (number if self.changes == "seed" else 0)
         return replace(spec, training=spec.training.replace(seed=own))
+
+
+@lru_cache(maxsize=1000)
+def card_from(letters: str) -> RunCard | None:
+    """A card written by a run on this server; None if there is none, or if another version wrote it."""
+    try:
+        return RunCard.from_letters(letters) if letters else None
+    except LinkError:
+        return None
 
 
 @dataclass(frozen=True)

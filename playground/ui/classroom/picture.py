@@ -8,7 +8,6 @@ from typing import Any
 
 from ...figures.classroom import class_curves, class_spread
 from ...lessons.reading import find_lesson
-from ...links import LinkError
 from ...service.classes import Klass, Member, Student
 from ...service.classes.experiment import experiment
 from ...service.classes.house import SILENT_SECONDS
@@ -51,25 +50,16 @@ def strip_html(member: Member, latest: Run | None) -> str:
 
 def run_in_words(klass: Klass, number: int = 0) -> str:
     """The run to which everybody's controls are set, as a sentence."""
-    try:
-        spec = klass.spec(number)
-    except LinkError as problem:
-        return f"It cannot be set up here: {problem}."
-    text, size = texts.SOURCES.get(spec.source.kind, spec.source.kind), form.size_of(_values(spec))
+    spec = klass.spec(number)
+    if spec is None:
+        return "It cannot be set up here."
+    text, size = texts.SOURCES.get(spec.source.kind, spec.source.kind), form.values_of(spec)["size"]
     shape = form.SIZES.get(size, f"{spec.model.n_layers} layers of width {spec.model.d_model}")
     text = "the class's own text" if spec.source.text else text
     seed = f"seed {spec.training.seed}"
     if klass.changes == "seed" and not number:
         seed += " + the student’s number"
     return f"{text}, {shape}, {in_steps(spec.training.steps)}, {seed}."
-
-
-def _values(spec: Any) -> dict[str, Any]:
-    shape = {
-        name: getattr(spec.model, name) or 0
-        for name in ("n_layers", "d_model", "n_heads", "n_kv_heads", "d_ff", "context_length")
-    }
-    return shape | {"source": spec.source.kind}
 
 
 # ---- the board -------------------------------------------------------------------------------------------------------

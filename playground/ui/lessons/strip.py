@@ -37,8 +37,8 @@ LISTENS = {
     "pair": ("#moe-bar", "#moe-verdict"),
     "balance": ("#moe-bar", "#moe-verdict"),
     "when": (
-        "#status", "#samples", "#generate-panel [data-slot=game-result]", PLACES["receipt"].selector,
-        "#inspect-panel [data-slot=edits-in-force]",
+        "#status", "#samples", "#generate-panel [data-slot=game-result]",
+        "#inspect-panel :is([data-slot=receipt], [data-slot=edits-in-force])",
     ),
 }  # fmt: skip
 """Action → what on the page shows that it may be done by now."""

@@ -126,19 +126,19 @@ def shuffled(choices: Mapping[str, str], visitor: str, question: str) -> list[tu
 
 
 def _asked(step: Step, scene: Scene) -> str:
-    ask = step.ask
-    if ask.kind == "choice":
+    ask, scale = step.ask, step.ask.number
+    if scale is None:
         given = "".join(
             f'<label><input type="radio" name="lesson-guess" required value="{html.escape(name, quote=True)}"> '
             f"{_worded(words)}</label>"
             for name, words in shuffled(ask.choices, scene.visitor, ask.question)
         )
     else:
-        middle = ask.least + round((ask.most - ask.least) / 2 / ask.step) * ask.step
-        scale = f'min="{ask.least:g}" max="{ask.most:g}" value="{middle:g}" required aria-label="Your guess"'
+        middle = scale.least + round((scale.most - scale.least) / 2 / scale.step) * scale.step
+        ends = f'min="{scale.least:g}" max="{scale.most:g}" value="{middle:g}" required aria-label="Your guess"'
         given = (
-            f'<span class="lesson-slider"><input type="range" {scale} step="{ask.step:g}">'
-            f'<input type="number" {scale} step="any"> {html.escape(ask.unit)}</span>'
+            f'<span class="lesson-slider"><input type="range" {ends} step="{scale.step:g}">'
+            f'<input type="number" {ends} step="any"> {html.escape(scale.unit)}</span>'
         )
     question = _worded(filled(scene, ask.question, "…"))
     return (
@@ -168,6 +168,6 @@ def _waits(step: Step, answer: Answer, trains: str) -> str:
     guess = "Your guess is in. " if step.ask is not None else ""
     default, does = "Do what the step says.", step.done.place or step.doing
     if step.done.when:
-        does, _, value = step.done.when.parts[0]
+        does, _, value = step.done.when[0]
         default = f"Play on until {value} rounds are over." if does == "bets" else default
     return guess + DO.get(does, default)
