@@ -170,4 +170,4 @@ def spread(klass: Klass, students: Sequence[Student], hidden: bool) -> Any:
     found = experiment(klass, students, klass.changes or "seed", names_of(students, hidden))
     groups = [(g.label, g.losses, g.names, g.mean, g.margin) for g in found.groups[:8]]
     unit = "above the best possible loss" if found.above_floor else "validation loss"
-    return show(class_spread(groups, unit, positive=not found.above_floor), words.experiment_words(found))
+    return show(class_spread(groups, unit), words.experiment_words(found))
