@@ -50,7 +50,6 @@ class Progress:
     lesson: str = ""
     """The id of the open lesson; empty for none."""
     step: int = 0
-    folded: bool = False
     answers: dict[str, dict[str, Answer]] = field(default_factory=dict)
     """Lesson → step → answer."""
     before: dict[str, list[Annotated[str, Field(max_length=80)]]] = field(default_factory=dict)
@@ -62,16 +61,8 @@ class Progress:
 
     def ticked(self, lesson: Lesson) -> list[bool]:
         """Which steps of a lesson are done."""
-        return [row["ticked"] for row in self.report(lesson)]
-
-    def report(self, lesson: Lesson) -> list[dict[str, Any]]:
-        """A row for each step: its id, whether it is ticked, the guess, the truth, and whether the guess was right."""
         known = self.answers.get(lesson.id, {})
-        found = [(step, known.get(step.id, Answer())) for step in lesson.steps]
-        return [
-            {"step": step.id, "ticked": a.ticked(step), "guess": a.guess, "truth": a.truth, "right": a.right}
-            for step, a in found
-        ]
+        return [known.get(step.id, Answer()).ticked(step) for step in lesson.steps]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for the browser, without empty ones."""

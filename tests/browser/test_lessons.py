@@ -158,7 +158,7 @@ def test_a_lesson_is_found_again(address, open_page):
     page.click(".lesson [data-do=fold]")
     page.wait_for_selector(".lesson.lesson-folded")
     page.goto(address)
-    page.wait_for_selector(".lesson.lesson-folded header:has-text('step 2 of')")
+    page.wait_for_selector(".lesson:not(.lesson-folded) header:has-text('step 2 of')")
     page.click(".lesson header li:nth-child(1) button")
     expect(page.locator(".lesson-ask")).to_have_count(0)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...lessons.progress import Progress
+from ...lessons.progress import Answer, Progress
 from ...lessons.reading import Ask, Lesson, find_lesson
 from ...service.classes import ClassError, Classes, StoreError
 from ..forms.fields import is_number, said
@@ -28,14 +28,14 @@ def tell(classes: Classes, visitor: Any, lesson: Lesson, progress: Progress) -> 
     """
     if not classes.store.there:
         return
-    rows = progress.report(lesson)
+    given = [(number, step.ask, progress.answer(lesson, step)) for number, step in enumerate(lesson.steps, 1)]
     answers = [
-        (number, step.ask.question, worded(step.ask, row["guess"]), _found(step.ask, row))
-        for number, (step, row) in enumerate(zip(lesson.steps, rows), 1)
-        if step.ask is not None and row["guess"] is not None
+        (number, ask.question, worded(ask, answer.guess), _found(ask, answer))
+        for number, ask, answer in given
+        if ask is not None and answer.guess is not None
     ]
     with contextlib.suppress(ClassError, StoreError):
-        classes.progress(visitor, lesson.id, sum(row["ticked"] for row in rows), len(rows), answers)
+        classes.progress(visitor, lesson.id, sum(progress.ticked(lesson)), len(lesson.steps), answers)
 
 
 def worded(ask: Ask, answer: Any) -> str:
@@ -45,11 +45,11 @@ def worded(ask: Ask, answer: Any) -> str:
     return str(ask.choices.get(answer, answer))
 
 
-def _found(ask: Ask, row: dict[str, Any]) -> str:
+def _found(ask: Ask, answer: Answer) -> str:
     """The answer in the student's own numbers, and whether the guess was right."""
-    if row["truth"] is None:
+    if answer.truth is None:
         return ""
-    return worded(ask, row["truth"]) + {True: " (right)", False: " (wrong)"}.get(row["right"], "")
+    return worded(ask, answer.truth) + {True: " (right)", False: " (wrong)"}.get(answer.right, "")
 
 
 def answers_html(rows: Sequence[Mapping[str, Any]], students: int) -> str:

@@ -115,8 +115,7 @@ class Strip:
         visitor = values[self.page.visitor]
         if does == "resume" and (asked := query_of(request).get("lesson")) and said.get("linked") is True:
             if find_lesson(asked) is None:
-                there = "; there are " + ", ".join(f"{lesson.number} {lesson.title}" for lesson in all_lessons())
-                return {self.strip: self._value(progress, problem=f"There is no lesson “{asked[:40]}”{there}.")}
+                return {self.strip: self._value(progress, problem=f"There is no lesson “{asked[:40]}”.")}
             does, said = "open", {"lesson": asked}
         if does == "open":
             lesson = find_lesson(said.get("lesson"))
@@ -135,8 +134,6 @@ class Strip:
             self._open(progress, lesson, visitor)
         if does == "go":
             progress.step = min(max(whole(said.get("step")), 0), len(lesson.steps) - 1)
-        if does in ("fold", "go"):
-            progress.folded = does == "fold" and not progress.folded
         here = Here(self.page, lesson, lesson.steps[progress.step], progress, values)
         step, answer, sets, problem = here.step, here.answer, {}, ""
         if does in ("open", "again") and step.point == "bets" and not any(progress.ticked(lesson)):
@@ -175,7 +172,7 @@ class Strip:
             runs = [job.id for kind in (RunJob, ComparisonJob) for job in self.page.board.of(visitor, kind=kind)]
             progress.before[lesson.id] = runs[-LESSON_RUNS:]
         ticked = progress.ticked(lesson)
-        progress.lesson, progress.folded = lesson.id, False
+        progress.lesson = lesson.id
         progress.step = ticked.index(False) if False in ticked else 0
 
     def _settle(self, here: Here) -> str:
@@ -290,14 +287,13 @@ class Strip:
             return value | {"html": theme.notice(problem, "warning") if problem else ""}
         step, answer = here.step, here.answer
         place, shown = where(step, answer), strip_html(here.lesson, progress, here, problem)
-        covers = {} if progress.folded else covered(here.lesson, progress, step, begun=here.begun())
+        covers = covered(here.lesson, progress, step, begun=here.begun())
         live = ("{" in step.say or asks(step, answer)) and place is not None and not answer.told
         value |= {
             "html": shown,
             "key": zlib.crc32(f"{shown}{covers}".encode()),
             "live": place.selector if live else "",
             "step": step.id,
-            "folded": progress.folded,
             "point": {"at": place.selector} if place else None,
             "awaits": None if answer.told else awaited(step, answer),
             "arrives": arrives,

@@ -41,21 +41,16 @@ def strip_html(lesson: Lesson, progress: Progress, scene: Scene, problem: str = 
     step, at, ticked = lesson.steps[progress.step], progress.step, progress.ticked(lesson)
     answer = progress.answer(lesson, step)
     dots = "".join(_dot(i, other, ticked[i], i == at) for i, other in enumerate(lesson.steps))
-    last, fold = at + 1 == len(lesson.steps), "Expand" if progress.folded else "Collapse"
     trains = "" if answer.done else scene.trains()
-    brief = filled(scene, _brief(step, answer, trains), "…")
-    brief = f'<p class="lesson-brief">{_worded(brief)}</p>' if progress.folded else ""
     done = " class=lesson-ticked" if answer.told else ""
     head = (
         f'<header{done}><p class="lesson-name"><strong>Lesson {lesson.number}: {html.escape(lesson.title)}</strong> '
-        f"<span>step {at + 1} of {len(lesson.steps)}</span></p>{brief}<ol>{dots}</ol>"
+        f"<span>step {at + 1} of {len(lesson.steps)}</span></p><ol>{dots}</ol>"
         f'<button type="button" class="lesson-back" data-go="{at - 1}" aria-label="Back"{BACK if not at else ""}>←'
         f"</button>{_onward(lesson, at, trains)}"
-        f'<button type="button" data-do="fold" aria-expanded="{str(not progress.folded).lower()}">{fold}</button>'
+        '<button type="button" data-do="fold"></button>'
         '<button type="button" data-do="close">Leave</button></header>'
     )
-    if progress.folded:
-        return head
     does = []
     asks = step.ask is not None and answer.guess is None
     waiting = missing(scene, step) if asks or not (step.ask or answer.told) else ""
@@ -69,10 +64,9 @@ def strip_html(lesson: Lesson, progress: Progress, scene: Scene, problem: str = 
         does.append(_answered(step, answer))
     elif not waiting and (waits := _waits(step, answer, trains)):
         does.append(f'<p class="lesson-waits">{_worded(filled(scene, waits, "…"))}</p>')
-    rest = ticked.count(False)
-    if last and answer.told:
-        left = f"One step is left: step {ticked.index(False) + 1}." if rest == 1 else f"{rest} steps are left."
-        does.append(f'<p class="lesson-over">{left if rest else "Lesson finished."}</p>')
+    if at + 1 == len(lesson.steps) and answer.told:
+        left = [str(i) for i, done in enumerate(ticked, 1) if not done]
+        does.append(f'<p class="lesson-over">{"Steps left: " + ", ".join(left) if left else "Lesson finished"}.</p>')
     point = '<button type="button" data-do="show">Show me where</button>' if step.point else ""
     again = '<button type="button" data-do="again">Start the lesson again</button>' if any(ticked) else ""
     said = "" if waiting and "{" in step.say else filled(scene, step.say, "…")
@@ -99,13 +93,6 @@ def _onward(lesson: Lesson, at: int, trains: str) -> str:
     title = html.escape(f"Lesson {after[0].number}: {after[0].title}", quote=True)
     words = f"Lesson {after[0].number} →"
     return f'<button type="button" class="lesson-next" data-lesson="{after[0].id}" title="{title}">{words}</button>'
-
-
-def _brief(step: Step, answer: Answer, trains: str) -> str:
-    """The task, in the one line of a folded strip."""
-    if step.ask is not None and answer.guess is None:
-        return "A question is waiting: expand the lesson."
-    return "Done. Continue." if answer.told else _waits(step, answer, trains)
 
 
 def _dot(i: int, step: Step, done: bool, here: bool) -> str:
