@@ -13,16 +13,14 @@ WORDS_AT_MOST, NUMBERS_AT_MOST = 60, 1
 PARTIES = {"model", "bigram", "dense", "attention", "value", "last"}
 IN_WORDS = {
     "answer", "word", "name", "prompt", "dice", "likeliest", "reads", "head-name", "asks", "looks-at", "looks-ahead",
-    "row-looks", "expects-change", "next-token", "expects", "role", "role-words", "attends-most", "appeared-head",
-    "winner", "bits-8-worth", "bits-8-parts", "used-compared", "moe-price", "raises-most",
+    "expects-change", "next-token", "expects", "role", "role-words", "appeared-head", "winner", "bits-8-parts",
+    "used-compared", "moe-price",
 }  # fmt: skip
 """Facts that are words or labels, not numbers."""
 LEADS = ("points-lead", "model-lead", "bits-8-cost")
 """Facts that are differences of two measurements, of which small ones are noise."""
 HEADLINE = {"loss", "perplexity", "floor"}
 """Facts that stand over the curve of a run that has ended."""
-MEASURED = ("bits-8-worth", "winner")
-"""Facts that name a winner by a measurement, or say that none is clear."""
 STEPS = [(lesson, step) for lesson in all_lessons() for step in lesson.steps]
 each_lesson = pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.id)
 
@@ -110,7 +108,7 @@ def test_noise_is_not_graded(lesson: Lesson):
         if step.ask is None:
             continue
         found = decides(step.ask)
-        for name in found & {*LEADS, *MEASURED}:
+        for name in found & {*LEADS, "winner"}:
             assert step.ask.choices, f"{step.id}: {name} is noise where it is small"
             assert "alike" in step.ask.choices, step.id
         if found & {*LEADS}:
