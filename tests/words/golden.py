@@ -488,13 +488,11 @@ def of_classroom() -> Iterator[Case]:
     yield "what the teacher sees", classroom.SEEN
     yield "a class without students", classroom.NO_STUDENTS
     yield "an address that only this machine can open", classroom.LOCAL
-    yield "a student's run without a loss", classroom.latest_words(None, 10, 800, None)
     yield "a student's last loss", classroom.latest_words(1.5, 800, 1000, 0.25)
-    yield "two texts, one with a best possible loss", classroom.comparing_words(2, True)
-    yield "two texts without", classroom.comparing_words(2, False)
+    yield "two texts", classroom.COMPARING
     yield "its chart", classroom.class_words([1.0, 2.0, 1.5], 0.9)
-    yield "one run, others left out", classroom.class_words([1.0], None, left_out=1, unmasked=1)
-    yield "two left out", classroom.class_words([1.0, 2.0], None, left_out=2, unmasked=2)
+    yield "one run, others left out", classroom.class_words([1.0], None, left_out=1)
+    yield "two left out", classroom.class_words([1.0, 2.0], None, left_out=2)
     yield "nothing measured yet", classroom.class_words([], None)
     own, one = Group("Small", (2.0, 2.1, 2.3), ("A", "B", "C"), own=True), Group("Tiny", (2.0,), ("D",))
     lower, near = Group("Medium", (1.5, 1.6, 1.8), ("E", "F", "G")), Group("Wide", (2.0, 2.2, 2.3), ("H", "I", "J"))

@@ -8,11 +8,10 @@ import re
 import secrets
 import threading
 import unicodedata
-from collections import deque
 from collections.abc import Callable
 
 from ...kept import Latest
-from ..limits import STUDENT_NAME
+from ..limits import STUDENT_NAME, WRONG_CODES, WRONG_SECONDS
 
 WORDS = re.findall(
     r"\w+",
@@ -87,27 +86,19 @@ def free_name(name: str, taken: set[str]) -> str:
     return found
 
 
-class Tries:
-    """How often something happened recently from each address. One address does not affect the others."""
+class WrongCodes:
+    """Wrong codes and teacher's links that came recently from each address. One address does not affect the others."""
 
-    def __init__(self, most: int, seconds: float, refusal: str, clock: Callable[[], float]):
-        self.most, self.seconds, self.refusal, self.clock = most, seconds, refusal, clock
-        self._lock = threading.Lock()
+    def __init__(self, clock: Callable[[], float]):
+        self.clock, self._lock = clock, threading.Lock()
         self._at = Latest(_FORGOTTEN)  # address → when
 
-    def check(self, address: str) -> None:
-        """Raise ClassError if this address has tried too often."""
-        with self._lock:
-            recent = self._at.get(address, deque())
-            while recent and recent[0] <= self.clock() - self.seconds:
-                recent.popleft()
-            if len(recent) >= self.most:
-                minutes = max(round((recent[0] + self.seconds - self.clock()) / 60), 1)
-                when = f"{minutes} minute{'s' if minutes > 1 else ''}"
-                raise ClassError(f"{self.refusal}: try again in {when}.")
-
     def count(self, address: str) -> None:
-        """Count one more try from this address."""
+        """Count one more from this address. Raises ClassError if it has sent too many."""
         with self._lock:
-            self._at[address] = self._at.get(address, deque())
-            self._at[address].append(self.clock())
+            recent = [at for at in self._at.get(address, ()) if at > self.clock() - WRONG_SECONDS]
+            if len(recent) >= WRONG_CODES:
+                minutes = max(round((recent[0] + WRONG_SECONDS - self.clock()) / 60), 1)
+                when = f"{minutes} minute{'s' * (minutes > 1)}"
+                raise ClassError(f"Too many wrong codes came from your network: try again in {when}.")
+            self._at[address] = [*recent, self.clock()]

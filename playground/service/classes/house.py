@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
+from ...words.classroom import CHANGING
 from ..limits import (
     ANSWER,
     CLASS_ALONE_DAYS,
@@ -25,28 +26,14 @@ from ..limits import (
     CLASSES_PER_ADDRESS,
     STUDENT_NAME,
     STUDENTS,
-    WRONG_CODES,
-    WRONG_SECONDS,
 )
 from ..run_job import RunJob
 from ..store import Store
-from .codes import (
-    ClassError,
-    Tries,
-    free_name,
-    hashed,
-    new_code,
-    new_secret,
-    one_line,
-    regular,
-    same_secret,
-)  # fmt: skip
+from .codes import ClassError, WrongCodes, free_name, hashed, new_code, new_secret, one_line, regular, same_secret
 from .members import IN_FILE, Klass, Member, Report, Run, Student, report
 
 logger = logging.getLogger(__name__)
 
-CHANGES = ("", "seed", "size", "text")
-"""What each student is asked to change: nothing, or one thing."""
 SILENT_SECONDS = 180.0
 """After this long without news a run is taken to be over."""
 
@@ -56,8 +43,7 @@ class Classes:
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.time):
         self.store, self.clock = store, clock
-        wrong = "This code is wrong, like many others from your network"
-        self.wrong = Tries(WRONG_CODES, WRONG_SECONDS, wrong, clock)  # of codes and teacher's links; a right one works
+        self.wrong = WrongCodes(clock)
         self._swept = 0.0
 
     # ---- the teacher -------------------------------------------------------------------------------------------------
@@ -75,7 +61,7 @@ class Classes:
     ) -> tuple[Klass, str]:
         """A new class, and the secret that makes its maker the teacher. Raises ValueError."""
         title = one_line(title, CLASS_TITLE) or "A class"
-        if changes not in CHANGES or not 0 < hours <= 24 * CLASS_DAYS:
+        if changes not in CHANGING or not 0 < hours <= 24 * CLASS_DAYS:
             raise ClassError("Choose what the students change, and when the class ends.")
         self.sweep()
         now, code, secret, origin = self.clock(), new_code(), new_secret(), origin_of(address)
@@ -236,7 +222,7 @@ class Classes:
             return
         cut = [(at, *(one_line(part, ANSWER) for part in parts)) for at, *parts in answers[:CLASS_ANSWERS]]
         with self.store.change() as db:
-            place = (lesson[:60], min(max(step, 0), 99), min(max(steps, 0), 99), member.id)
+            place = (lesson, step, steps, member.id)
             changed = db.execute(
                 "UPDATE students SET lesson = ?1, step = ?2, steps = ?3 WHERE id = ?4 "
                 "AND (lesson, step, steps) IS NOT (?1, ?2, ?3)",
@@ -248,7 +234,7 @@ class Classes:
                     "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET question = excluded.question, "
                     "answer = excluded.answer, found = excluded.found, at = excluded.at "
                     "WHERE (answer, found) IS NOT (excluded.answer, excluded.found)",
-                    (member.id, lesson[:60], *row, self.clock()),
+                    (member.id, lesson, *row, self.clock()),
                 ).rowcount
             if changed:
                 _keep_latest(db, "answers", "rowid", member.id, CLASS_ANSWERS)
@@ -273,7 +259,6 @@ class Classes:
 
     def _guessed(self, there: bool, address: str) -> None:
         """Count a request without the class's secret, or for a class that does not exist. Raises ClassError."""
-        self.wrong.check(address)
         self.wrong.count(address)
         if not there:
             raise ClassError("No class has this code. Check its four words.")

@@ -13,6 +13,7 @@ from ..cards import card_of, spec_of
 from ..limits import CURVE_POINTS, MODEL_SENTENCE
 from ..run_job import RunJob
 from ..runs import RunSpec
+from .codes import one_line
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,8 @@ def report(job: RunJob) -> tuple[str, Report] | None:
         loss=loss if loss is not None and math.isfinite(loss) else None,
         rungs=tuple((name, round(value, 6)) for name, value in view.baselines.losses()) if view.baselines else (),
         curve=_thinned(evaluations),
-        said=_beginning(sample["prompt"] + sample["text"]) if sample else "",
+        # U+FFFD stands for bytes that do not make a character
+        said=one_line((sample["prompt"] + sample["text"]).replace("\ufffd", " "), MODEL_SENTENCE) if sample else "",
         n_parameters=config.n_parameters,
         repeatable=not view.lengthened and job.used is None,
         causal=config.causal,
@@ -181,10 +183,3 @@ def _thinned(points: list[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
     if len(points) <= CURVE_POINTS:
         return tuple(points)
     return tuple(points[round(i * (len(points) - 1) / (CURVE_POINTS - 1))] for i in range(CURVE_POINTS))
-
-
-def _beginning(text: str) -> str:
-    """The first line of a text, without invisible characters."""
-    # U+FFFD stands for bytes that do not make a character
-    line = " ".join("".join(c if c.isprintable() and c != "\ufffd" else " " for c in text).split())
-    return line if len(line) <= MODEL_SENTENCE else line[: MODEL_SENTENCE - 1].rstrip() + "…"

@@ -38,7 +38,7 @@ def strip_html(member: Member, latest: Run | None) -> str:
     elif klass.letters:
         where = "The lesson trains" if klass.lesson else "Your run"
         parts.append(f"{where}: {run_in_words(klass, member.number)} {words.CHANGING[klass.changes]}")
-    if latest is not None:
+    if latest is not None and latest.report.loss is not None:
         report = latest.report
         parts.append(words.latest_words(report.loss, report.step, report.planned, report.above))
     paragraphs = "".join(f"<p>{html.escape(part)}</p>" for part in parts)
@@ -118,14 +118,7 @@ def table_html(klass: Klass, students: Sequence[Student], hidden: bool, now: flo
     if not students:
         return theme.quiet(words.NO_STUDENTS)
     names, lessons = names_of(students, hidden), bool(klass.lesson) or any(student.steps for student in students)
-    head = [
-        "Name",
-        *(["Lesson"] if lessons else []),
-        "Run",
-        "Loss",
-        "Above best possible",
-        Cell("It writes", kind="words"),
-    ]
+    head = ["Name", *["Lesson"] * lessons, "Run", "Loss", "Above best possible", Cell("It writes", kind="words")]
     rows = []
     for student in students:
         run, row = student.latest, [Cell(html=bdi(names[student.number]))]
@@ -145,10 +138,9 @@ def table_html(klass: Klass, students: Sequence[Student], hidden: bool, now: flo
                 Cell(html=bdi(report.said), kind="words class-said"),
             ]
         rows.append(row)
-    latest = [student.latest.report for student in students if student.latest]
-    keys = {report.text_key for report in latest if report.text_key}
-    note = words.comparing_words(len(keys), any(report.floor for report in latest))
-    return theme.table(head, rows, classes="class-table") + (theme.quiet(note) if note else "")
+    texts_learned = {student.latest.report.text_key for student in students if student.latest}
+    note = theme.quiet(words.COMPARING) if len(texts_learned) > 1 else ""
+    return theme.table(head, rows, classes="class-table") + note
 
 
 def curves(klass: Klass, students: Sequence[Student], hidden: bool) -> Any:
@@ -160,9 +152,8 @@ def curves(klass: Klass, students: Sequence[Student], hidden: bool) -> Any:
     drawn = [(name, report) for name, report in last if report.text_key == key]
     rungs = next((report.rungs for _, report in drawn if report.rungs), ())
     lines = [(name, report.curve) for name, report in drawn]
-    unmasked = sum(not report.causal for _, report in drawn)
     losses, best = [curve[-1][1] for _, curve in lines], dict(rungs).get("floor")
-    return show(class_curves(lines, rungs), words.class_words(losses, best, len(last) - len(drawn), unmasked))
+    return show(class_curves(lines, rungs), words.class_words(losses, best, len(last) - len(drawn)))
 
 
 def spread(klass: Klass, students: Sequence[Student], hidden: bool) -> Any:
