@@ -29,7 +29,7 @@ from ..studies.slips import slip_numbers
 from ..training.verdict import Verdict
 from ..words.heads import ROLE_NAMES
 from ..words.numbers import percent
-from ..words.slips import SLIPS, slip_sentences
+from ..words.slips import SLIPS
 from .run_facts import RUN_FACTS
 from .scene import NotYet, Scene, Value
 
@@ -44,7 +44,7 @@ def is_fact(name: str, runs: Iterable[str] = ()) -> bool:
     run, _, rest = name.partition(".")
     if run == "slip":
         slip, _, number = rest.partition(".")
-        return slip in SLIPS and (not number or f"{{{number}" in SLIPS[slip].truth)
+        return slip in SLIPS and f"{{{number}" in SLIPS[slip].truth
     return run in (*runs, "chosen") and rest in RUN_FACTS
 
 
@@ -57,7 +57,8 @@ def value_of(scene: Scene, name: str) -> Value:
         elif name in RUN_FACTS:
             found = RUN_FACTS[name](scene, "run")
         elif run == "slip":
-            found = _slip(rest)
+            slip, _, number = rest.partition(".")
+            found = slip_numbers(slip)[number]
         elif rest in RUN_FACTS:
             found = RUN_FACTS[rest](scene, run)
         else:
@@ -66,6 +67,8 @@ def value_of(scene: Scene, name: str) -> Value:
         raise
     except ValueError as problem:  # a sentence from the functions below
         raise NotYet(str(problem)) from problem
+    except OSError as problem:
+        raise NotYet("The shipped model that this needs is not here.") from problem
     if isinstance(found, float) and not math.isfinite(found):
         raise NotYet("That number is not finite here.")
     return found
@@ -200,14 +203,6 @@ def _int8(scene: Scene, name: str = "int8") -> InPrecision:
     return next(way for way in scene.precision().ways if way.name == name)
 
 
-def _slip(rest: str) -> Value:
-    name, _, number = rest.partition(".")
-    sentences = slip_sentences(name)
-    if sentences is None:
-        raise NotYet("The shipped model that this needs is not here.")
-    return slip_numbers(name)[number] if number else sentences[1]
-
-
 # ---- the table -------------------------------------------------------------------------------------------------------
 
 SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
@@ -260,7 +255,7 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "times-500": lambda _: round(count_projections(5, 500)[0] / count_projections(5, 500)[1]),
     "llama-cache": lambda _: PRESETS["llama-7b"].cache_bytes(2048, bytes_per_number=2) / 2**30,
 }
-"""All facts by the names that lesson files use; also `slip.NAME`, whether a slip is true, and `slip.NAME.NUMBER`."""
+"""All facts by the names that lesson files use; also `slip.NAME.NUMBER`, a number about a textbook slip."""
 FACTS = (*RUN_FACTS, *SCENE_FACTS)
 DIGITS = {
     **dict.fromkeys(("sure", "next-share", "appeared-percent"), 0),

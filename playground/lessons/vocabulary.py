@@ -102,26 +102,6 @@ def _place(where: str, selector: str) -> Place:
 PLACES = {name: _place(where, selector) for where, name, selector in _PLACES}
 """The places, by the names that lesson files use."""
 
-DO = {
-    "run": "*Train* starts the run. The answer comes when it ends.",
-    "pair": "*Train both* starts it. The answer comes when both are trained.",
-    "balance": "*Train this pair without balance* starts it. The answer comes when it is trained.",
-    "ladder": "Click the names below the curve.",
-    "written text": "Press *Generate*.",
-    "choice": "Click the first new letter of a text.",
-    "four temperatures": "Press *Compare*.",
-    "precisions": "Press *Measure this model in all three*.",
-    "copied pieces": "Press *Why?* under the text.",
-    "passages": "Wait a moment: the page is reading its text.",
-    "proof": "Press *Prove it*.",
-    "looks-ahead": "Now framed: “{asks}” attends to “{looks-at}”. Click a strong cell above the corner-to-corner line.",
-    "pattern then": "Move the slider *Moment*.",
-    "role": "Click another head.",
-    "cache proof": "Wait a moment: the page is writing both texts.",
-    "edits": "Press *Switch it off*.",
-}
-"""The control that brings about what a step waits for, by its action, place or fact; facts in braces are filled in."""
-
 _RUN = "source size text steps causal seed patience"
 _PAIR = "source equal n_experts experts_per_token d_expert context_length batch_size learning_rate seeds steps"
 SETS = (

@@ -11,7 +11,6 @@ from ...lessons.judging import filled, missing
 from ...lessons.progress import Answer, Progress
 from ...lessons.reading import Lesson, Step, all_lessons
 from ...lessons.scene import Scene
-from ...lessons.vocabulary import DO
 from .. import theme
 
 BACK = ' disabled title="This is the first step."'
@@ -63,7 +62,7 @@ def strip_html(lesson: Lesson, progress: Progress, scene: Scene, problem: str = 
     if answer.told:
         does.append(_answered(step, answer))
     elif not waiting and (waits := _waits(step, answer, trains)):
-        does.append(f'<p class="lesson-waits">{_worded(filled(scene, waits, "…"))}</p>')
+        does.append(f'<p class="lesson-waits">{waits}</p>')
     if at + 1 == len(lesson.steps) and answer.told:
         left = [str(i) for i, done in enumerate(ticked, 1) if not done]
         does.append(f'<p class="lesson-over">{"Steps left: " + ", ".join(left) if left else "Lesson finished"}.</p>')
@@ -145,16 +144,11 @@ def _answered(step: Step, answer: Answer) -> str:
 
 
 def _waits(step: Step, answer: Answer, trains: str) -> str:
-    """What is left to do, in words."""
+    """What the visitor waits for, in words."""
     if step.ask is not None and answer.guess is None:
         return "Guess, and the answer appears here." if answer.done and step.done else ""
     if not step.done or answer.done:
         return "" if answer.told else "The answer appears here as soon as its numbers are ready."
     if trains:
-        return f"{trains} {DO[step.doing].partition('. ')[2]}"
-    guess = "Your guess is in. " if step.ask is not None else ""
-    default, does = "Do what the step says.", step.done.place or step.doing
-    if step.done.when:
-        does, _, value = step.done.when[0]
-        default = f"Play on until {value} rounds are over." if does == "bets" else default
-    return guess + DO.get(does, default)
+        return f"{trains} The answer comes when it ends."
+    return "Your guess is in. The answer appears here once this is done." if step.ask is not None else ""
