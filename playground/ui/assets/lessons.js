@@ -137,8 +137,6 @@ function cover(covers) {
   for (const first of ["begun", "done", "later"]) {
     if (covers[first]?.length) rule += `:is(${covers[first].join(", ")})::after { content: "${COVER[first]}" !important; }`;
   }
-  const narrow = selectors.filter((one) => (find(one)?.offsetWidth ?? 400) < 90); // a single number
-  if (narrow.length) rule += `:is(${narrow.join(", ")})::after { content: "?" !important; }`;
   if (hidden.textContent === rule) return;
   hidden.textContent = rule;
   before = null; // what stood behind it has not changed by coming to light
@@ -241,7 +239,6 @@ document.addEventListener("click", (event) => {
 setInterval(() => {
   if (!shown?.open || document.hidden) return;
   outline();
-  cover(shown.covers ?? {}); // a number that was not drawn before is narrow now
   const awaits = shown.awaits;
   if (asking) return;
   if (awaits && (awaits.kind === "shown" || awaits.kind === "changed")) {

@@ -12,23 +12,13 @@ _SHOW = """/* 'select' */ (() => {
   if (localStorage.getItem(SEEN) || new URLSearchParams(location.search).size) return; // a link leads somewhere
   localStorage.setItem(SEEN, "yes");
   box.hidden = false;
-  const tab = (name) => document.getElementById(`tab-${name}-button`)?.click();
   const go = {
     lesson: () => document.querySelector("#lessons [data-lesson]").click(),
     train: () => {
-      tab("train");
       [...document.querySelectorAll("#learn input")].at(-1)?.click(); // my own text
-      document.getElementById("source")?.scrollIntoView({ block: "center" });
+      window.playground.go({ tab: "train", at: "source" });
     },
-    play: (tries = 200) => {
-      if (tries === 200) tab("generate");
-      const panel = document.querySelector("#generate-panel .panel")?.panel; // built when its tab is first opened
-      if (!panel) return tries && setTimeout(() => go.play(tries - 1), 50);
-      panel.move({ game: true });
-      const fold = document.querySelector("#generate-panel [data-fold=game]");
-      fold.open = true;
-      fold.scrollIntoView();
-    },
+    play: () => window.playground.go({ tab: "generate", at: "generate-panel", fold: "game" }),
     close: () => {},
   };
   document.addEventListener("click", ({ target }) => { // another tab moves everything anyway
