@@ -9,7 +9,7 @@ from typing import Any
 
 from .facts import SLOW, value_of, written
 from .reading import Ask, Case, Condition, Scale, Step
-from .scene import NotYet, Scene, Unsettled, Value
+from .scene import NotYet, Scene, Value
 
 COMPARES = {"<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge}
 
@@ -132,20 +132,8 @@ def missing(scene: Scene, step: Step) -> str:
 
 
 def said_of(scene: Scene, step: Step, guess: Value | None) -> tuple[list[str], Judged | None]:
-    """What a finished step says: first about the guess, then about what it shows.
-
-    Raises NotYet if the guess cannot be judged, Unsettled if the page shows something else. A sentence whose facts are
-    missing says so instead.
-    """
+    """What a finished step says, first about the guess. Raises NotYet if a fact is missing."""
     judged = judge(scene, step.ask, guess) if step.ask is not None and guess is not None else None
+    shown = [words for group in step.show if (words := first(scene, group)) is not None]
     said = [judged.words] if judged else []
-    for group in step.show:
-        try:
-            words = first(scene, group)
-            if words is not None:
-                said.append(filled(scene, words))
-        except Unsettled:
-            raise
-        except NotYet as problem:
-            said.append(str(problem))
-    return list(dict.fromkeys(said)), judged
+    return said + [filled(scene, words) for words in shown], judged

@@ -33,7 +33,11 @@ class Answer:
 
     def ticked(self, step: Step) -> bool:
         """Whether the step is complete: its question is answered and its task is done, if it has them."""
-        return (step.ask is None or self.guess is not None) and (not step.done or self.done)
+        return not self.asked(step) and (not step.done or self.done)
+
+    def asked(self, step: Step) -> bool:
+        """Whether the step has a question that is not yet answered."""
+        return step.ask is not None and self.guess is None
 
     def possible(self, step: Step) -> bool:
         """Whether this can be an answer to the step."""

@@ -22,10 +22,6 @@ class NotYet(ValueError):
     """Something that a fact needs is not there yet; the sentence says what to do."""
 
 
-class Unsettled(NotYet):
-    """The page does not now show what a step is about; the step says nothing until it does."""
-
-
 class Scene:
     """What one visitor has on the page at one moment. Every method raises NotYet if the page has no such thing."""
 

@@ -496,12 +496,12 @@ def of_classroom() -> Iterator[Case]:
     yield "nothing measured yet", classroom.class_words([], None)
     own, one = Group("Small", (2.0, 2.1, 2.3), ("A", "B", "C"), own=True), Group("Tiny", (2.0,), ("D",))
     lower, near = Group("Medium", (1.5, 1.6, 1.8), ("E", "F", "G")), Group("Wide", (2.0, 2.2, 2.3), ("H", "I", "J"))
-    yield "no complete run", classroom.experiment_words(Experiment("size", (), False, 0, 0))
-    yield "one run", classroom.experiment_words(Experiment("seed", (one,), False, 0, 0))
-    yield "a run that repeated a seed", classroom.experiment_words(Experiment("seed", (own,), False, 1, 2))
-    yield "sizes, one clearly lower", classroom.experiment_words(Experiment("size", (own, lower, near), False, 2, 1))
+    yield "no complete run", classroom.experiment_words(Experiment("size", (), False, 0))
+    yield "one run", classroom.experiment_words(Experiment("seed", (one,), False, 0))
+    yield "runs that are left out", classroom.experiment_words(Experiment("seed", (own,), False, 3))
+    yield "sizes, one clearly lower", classroom.experiment_words(Experiment("size", (own, lower, near), False, 1))
     two = Group("Dialogue", (0.5, 0.6), ("K", "L"))
-    yield "texts, too few runs of one", classroom.experiment_words(Experiment("text", (own, two, lower), True, 0, 0))
+    yield "texts, too few runs of one", classroom.experiment_words(Experiment("text", (own, two, lower), True, 0))
 
 
 def of_game() -> Iterator[Case]:

@@ -288,7 +288,7 @@ class Strip:
         step, answer = here.step, here.answer
         place, shown = where(step, answer), strip_html(here.lesson, progress, here, problem)
         covers = covered(here.lesson, progress, step, begun=here.begun())
-        live = ("{" in step.say or asks(step, answer)) and place is not None and not answer.told
+        live = ("{" in step.say or answer.asked(step)) and place is not None and not answer.told
         value |= {
             "html": shown,
             "key": zlib.crc32(f"{shown}{covers}".encode()),
@@ -321,11 +321,6 @@ def begun(lesson: Lesson, at: Step) -> dict[str, Any]:
     return found
 
 
-def asks(step: Step, answer: Answer) -> bool:
-    """Whether the step has a question that is not yet answered."""
-    return step.ask is not None and answer.guess is None
-
-
 def covered(lesson: Lesson, progress: Progress, at: Step, *, begun: bool) -> dict[str, list[str]]:
     """Places that hold an answer, by what must come first: this step's `guess`, its end (`done`), a `later` step.
 
@@ -335,9 +330,9 @@ def covered(lesson: Lesson, progress: Progress, at: Step, *, begun: bool) -> dic
     needs = {at.point, at.then, at.done.place if at.done else "", *(at.ask.covers if at.ask else ())}
     own = list(at.ask.covers) if at.ask else []
     undone = at.ask is not None and at.ask.until == "done" and not answer.done
-    first = "guess" if asks(at, answer) else "done" if undone else "" if begun or answer.done else "begun"
+    first = "guess" if answer.asked(at) else "done" if undone else "" if begun or answer.done else "begun"
     open_later = [
-        step for step in lesson.steps[lesson.steps.index(at) + 1 :] if asks(step, progress.answer(lesson, step))
+        step for step in lesson.steps[lesson.steps.index(at) + 1 :] if progress.answer(lesson, step).asked(step)
     ]
     later = [name for step in open_later for name in step.ask.covers if name not in needs]
     return {

@@ -51,11 +51,11 @@ def strip_html(lesson: Lesson, progress: Progress, scene: Scene, problem: str = 
         '<button type="button" data-do="close">Leave</button></header>'
     )
     does = []
-    asks = step.ask is not None and answer.guess is None
-    waiting = missing(scene, step) if asks or not (step.ask or answer.told) else ""
+    asked = answer.asked(step)
+    waiting = missing(scene, step) if asked or not (step.ask or answer.told) else ""
     if waiting:
         does.append(f'<p class="lesson-still">{_worded(waiting)}</p>')
-    elif asks:
+    elif asked:
         does.append(_asked(step, scene))
     if problem:
         does.append(theme.notice(problem, "warning"))
@@ -145,7 +145,7 @@ def _answered(step: Step, answer: Answer) -> str:
 
 def _waits(step: Step, answer: Answer, trains: str) -> str:
     """What the visitor waits for, in words."""
-    if step.ask is not None and answer.guess is None:
+    if answer.asked(step):
         return "Guess, and the answer appears here." if answer.done and step.done else ""
     if not step.done or answer.done:
         return "" if answer.told else "The answer appears here as soon as its numbers are ready."
