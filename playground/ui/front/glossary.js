@@ -202,5 +202,4 @@
     setTimeout(() => place?.scrollIntoView({ block: "center" }), 100);
     setTimeout(() => place?.classList.remove("glossary-there"), 2500);
   }
-  window["playground"] = { ...window["playground"], go };
 })();

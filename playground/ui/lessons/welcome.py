@@ -12,13 +12,23 @@ _SHOW = """/* 'select' */ (() => {
   if (localStorage.getItem(SEEN) || new URLSearchParams(location.search).size) return; // a link leads somewhere
   localStorage.setItem(SEEN, "yes");
   box.hidden = false;
+  const tab = (name) => document.getElementById(`tab-${name}-button`)?.click();
   const go = {
     lesson: () => document.querySelector("#lessons [data-lesson]").click(),
     train: () => {
+      tab("train");
       [...document.querySelectorAll("#learn input")].at(-1)?.click(); // my own text
-      window.playground.go({ tab: "train", at: "source" });
+      document.getElementById("source")?.scrollIntoView({ block: "center" });
     },
-    play: () => window.playground.go({ tab: "generate", at: "generate-panel", fold: "game" }),
+    play: (tries = 200) => {
+      if (tries === 200) tab("generate");
+      const panel = document.querySelector("#generate-panel .panel")?.panel; // built when its tab is first opened
+      if (!panel) return tries && setTimeout(() => go.play(tries - 1), 50);
+      panel.move({ game: true });
+      const fold = document.querySelector("#generate-panel [data-fold=game]");
+      fold.open = true;
+      fold.scrollIntoView();
+    },
     close: () => {},
   };
   document.addEventListener("click", ({ target }) => { // another tab moves everything anyway
