@@ -81,11 +81,12 @@ class Progress:
         except ValidationError:
             return cls()
         lessons = {lesson.id: lesson for lesson in all_lessons()}
-        for name in found.answers.keys() & lessons.keys():
-            steps = {step.id: step for step in lessons[name].steps}
-            given = found.answers[name].items()
-            found.answers[name] = {at: a for at, a in given if at in steps and a.possible(steps[at])}
-        found.answers = {name: answers for name, answers in found.answers.items() if name in lessons}
+        steps = {(lesson.id, step.id): step for lesson in lessons.values() for step in lesson.steps}
+        found.answers = {
+            name: {at: a for at, a in answers.items() if (name, at) in steps and a.possible(steps[name, at])}
+            for name, answers in found.answers.items()
+            if name in lessons
+        }
         found.before = {name: runs[-LESSON_RUNS:] for name, runs in found.before.items() if name in lessons}
         open_one = lessons.get(found.lesson)
         found.lesson, last = (open_one.id, len(open_one.steps) - 1) if open_one else ("", 0)

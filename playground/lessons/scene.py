@@ -31,12 +31,6 @@ class Scene:
     dice: str = "thrown"
     """thrown; none if Generate is greedy, kept if it keeps its seed."""
     lesson_prompt: str = ""
-    visitor: str = ""
-    """Whose page it is; the order of choices depends on it."""
-
-    def trains(self) -> str:
-        """How long the training for which the step waits still takes, in words; empty if it is not under way."""
-        return ""
 
     def run(self, name: str) -> tuple[RunView, Checkpoint | None]:
         """The run with this name, and its model once there is one; `chosen` for the model above all tabs."""

@@ -34,7 +34,6 @@ MAKE = f"""<fieldset data-for="start" class="stack" id="class-making">
 <label data-for="lesson:">Model size
 <select data-field="size">{options_html(form.SIZES, form.FIRST_SIZE)}</select></label>
 <label>Training steps <input type="number" data-field="steps" min="1" placeholder="default"></label>
-<label>First seed <input type="number" data-field="seed" min="0" placeholder="0"></label>
 <label>Each student changes <select data-field="changes">{options_html(CHANGES, "seed")}</select></label></div>
 <div data-for="lesson:"><label data-for="source:text">The class’s text
 <textarea data-field="text" dir="auto" rows="4" maxlength="{CLASS_TEXT}"></textarea></label></div>
@@ -75,8 +74,7 @@ def preset(given: Mapping[str, Any], page: Page, lesson: Lesson | None = None) -
     values |= {"source": source, "size": size, "patience": 0, "prompt": texts.PROMPTS[source] or text[:12]}
     steps = given.get("steps") or asks.get("steps")
     steps = form.whole("Steps", steps, 1, limits.steps) if steps else values["steps"]
-    seed = form.whole("The seed", given.get("seed") or 0, 0, 2**31)
-    spec = form.run_spec(form.with_steps(values, steps) | {"seed": seed}, Source(source, text=text), limits)
+    spec = form.run_spec(form.with_steps(values, steps) | {"seed": 0}, Source(source, text=text), limits)
     limits.check_training(spec.model, spec.training)
     return spec
 

@@ -94,6 +94,7 @@ class Here(Scene):
         return self.step.doing not in ("run", "pair", "balance") or self.awaited() is not None
 
     def trains(self) -> str:
+        """How long the training for which the step waits still takes, in words; empty if it is not under way."""
         job = self.awaited()
         return f"Training{left(job.view().time_left)}." if job is not None and job.active else ""
 

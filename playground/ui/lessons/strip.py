@@ -286,7 +286,7 @@ class Strip:
         if here is None:
             return value | {"html": theme.notice(problem, "warning") if problem else ""}
         step, answer = here.step, here.answer
-        place, shown = where(step, answer), strip_html(here.lesson, progress, here, problem)
+        place, shown = where(step, answer), strip_html(progress, here, problem)
         covers = covered(here.lesson, progress, step, begun=here.begun())
         live = ("{" in step.say or answer.asked(step)) and place is not None and not answer.told
         value |= {

@@ -10,8 +10,8 @@ from hashlib import sha256
 from ...lessons.judging import filled, missing
 from ...lessons.progress import Answer, Progress
 from ...lessons.reading import Lesson, Step, all_lessons
-from ...lessons.scene import Scene
 from .. import theme
+from .scenes import Here
 
 BACK = ' disabled title="This is the first step."'
 """The Back button's reason when it leads nowhere."""
@@ -35,12 +35,12 @@ def _item(lesson: Lesson) -> str:
     )
 
 
-def strip_html(lesson: Lesson, progress: Progress, scene: Scene, problem: str = "") -> str:
+def strip_html(progress: Progress, here: Here, problem: str = "") -> str:
     """The open lesson at its step. Everything is escaped."""
-    step, at, ticked = lesson.steps[progress.step], progress.step, progress.ticked(lesson)
-    answer = progress.answer(lesson, step)
+    lesson, step, answer = here.lesson, here.step, here.answer
+    at, ticked = progress.step, progress.ticked(lesson)
     dots = "".join(_dot(i, other, ticked[i], i == at) for i, other in enumerate(lesson.steps))
-    trains = "" if answer.done else scene.trains()
+    trains = "" if answer.done else here.trains()
     done = " class=lesson-ticked" if answer.told else ""
     head = (
         f'<header{done}><p class="lesson-name"><strong>Lesson {lesson.number}: {html.escape(lesson.title)}</strong> '
@@ -52,11 +52,11 @@ def strip_html(lesson: Lesson, progress: Progress, scene: Scene, problem: str = 
     )
     does = []
     asked = answer.asked(step)
-    waiting = missing(scene, step) if asked or not (step.ask or answer.told) else ""
+    waiting = missing(here, step) if asked or not (step.ask or answer.told) else ""
     if waiting:
         does.append(f'<p class="lesson-still">{_worded(waiting)}</p>')
     elif asked:
-        does.append(_asked(step, scene))
+        does.append(_asked(step, here))
     if problem:
         does.append(theme.notice(problem, "warning"))
     if answer.told:
@@ -68,7 +68,7 @@ def strip_html(lesson: Lesson, progress: Progress, scene: Scene, problem: str = 
         does.append(f'<p class="lesson-over">{"Steps left: " + ", ".join(left) if left else "Lesson finished"}.</p>')
     point = '<button type="button" data-do="show">Show me where</button>' if step.point else ""
     again = '<button type="button" data-do="again">Start the lesson again</button>' if any(ticked) else ""
-    said = "" if waiting and "{" in step.say else filled(scene, step.say, "…")
+    said = "" if waiting and "{" in step.say else filled(here, step.say, "…")
     say = (
         f'<h3 tabindex="-1">{html.escape(step.title)}</h3><p>{_worded(said)}</p>'
         f'<p class="lesson-aside">{point}{again}</p>'
@@ -111,13 +111,13 @@ def shuffled(choices: Mapping[str, str], visitor: str, question: str) -> list[tu
     return sorted(choices.items(), key=lambda each: sha256(f"{visitor} {question} {each[0]}".encode()).digest())
 
 
-def _asked(step: Step, scene: Scene) -> str:
+def _asked(step: Step, here: Here) -> str:
     ask, scale = step.ask, step.ask.number
     if scale is None:
         given = "".join(
             f'<label><input type="radio" name="lesson-guess" required value="{html.escape(name, quote=True)}"> '
             f"{_worded(words)}</label>"
-            for name, words in shuffled(ask.choices, scene.visitor, ask.question)
+            for name, words in shuffled(ask.choices, here.visitor, ask.question)
         )
     else:
         middle = scale.least + round((scale.most - scale.least) / 2 / scale.step) * scale.step
@@ -126,7 +126,7 @@ def _asked(step: Step, scene: Scene) -> str:
             f'<span class="lesson-slider"><input type="range" {ends} step="{scale.step:g}">'
             f'<input type="number" {ends} step="any"> {html.escape(scale.unit)}</span>'
         )
-    question = _worded(filled(scene, ask.question, "…"))
+    question = _worded(filled(here, ask.question, "…"))
     return (
         f'<form class="lesson-ask"><fieldset><legend>{question}</legend>{given}'
         '<button type="submit">Guess</button></fieldset></form>'
