@@ -76,6 +76,7 @@ def test_a_class_is_made_and_joined_with_sense_and_nonsense(served):
     form = {"title": MARKUP, "hours": "2", "steps": 20, "size": "tiny", "changes": "seed"}
     for changes, words in (
         ({"source": "text", "text": " "}, "text yet"),
+        ({"source": "text", "text": "a" * 300_000}, "at most 200,000"),
         ({"steps": 10**9}, "whole number"),
         ({"hours": "1e99"}, "when the class ends"),
         ({"source": ["copy"]}, "a text"),

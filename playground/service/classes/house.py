@@ -20,7 +20,6 @@ from ..limits import (
     CLASS_DAYS,
     CLASS_KEPT_DAYS,
     CLASS_RUNS,
-    CLASS_TEXT,
     CLASS_TITLE,
     CLASSES,
     CLASSES_PER_ADDRESS,
@@ -280,12 +279,6 @@ class Classes:
 def origin_of(address: str) -> str:
     """A short hash of the address that made a class: it distinguishes some hundreds but identifies none."""
     return hashed(address)[:2].hex() if address else ""
-
-
-def check_class_text(text: str) -> None:
-    """Raise ClassError for a text that is too long for a class to carry."""
-    if len(text) > CLASS_TEXT:
-        raise ClassError(f"A class's text may have at most {CLASS_TEXT:,} characters: use a part of it.")
 
 
 def _run(row: sqlite3.Row) -> Run:

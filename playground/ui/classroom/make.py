@@ -7,7 +7,7 @@ from typing import Any
 
 from ...lessons.reading import Lesson, all_lessons, find_lesson
 from ...service.cards import settings_card
-from ...service.classes import Classes, check_class_text
+from ...service.classes import Classes
 from ...service.limits import CLASS_TEXT, CLASS_TITLE
 from ...service.runs import OWN_TEXT, RunSpec, Source
 from .. import theme
@@ -68,13 +68,14 @@ def preset(given: Mapping[str, Any], page: Page, lesson: Lesson | None = None) -
     text = str(given.get("text") or "") if source == OWN_TEXT else ""
     if source == OWN_TEXT and not text.strip():
         raise ValueError("There is no text yet. Paste one for the class, or choose a language.")
-    check_class_text(text)
+    if len(text) > CLASS_TEXT:
+        raise ValueError(f"A class's text may have at most {CLASS_TEXT:,} characters: use a part of it.")
     limits.check_text(text)
     values = form.base_values(size, source, texts.own_of(text, "char"))
     values |= {"source": source, "size": size, "patience": 0, "prompt": texts.PROMPTS[source] or text[:12]}
     steps = given.get("steps") or asks.get("steps")
     steps = form.whole("Steps", steps, 1, limits.steps) if steps else values["steps"]
-    spec = form.run_spec(form.with_steps(values, steps) | {"seed": 0}, Source(source, text=text), limits)
+    spec = form.run_spec(form.with_steps(values, steps), Source(source, text=text), limits)
     limits.check_training(spec.model, spec.training)
     return spec
 
