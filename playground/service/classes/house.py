@@ -33,6 +33,7 @@ from .members import IN_FILE, Klass, Member, Report, Run, Student, report
 
 logger = logging.getLogger(__name__)
 
+_NO_CLASS = "No class has this code. Check its four words."
 SILENT_SECONDS = 180.0
 """After this long without news a run is taken to be over."""
 
@@ -82,8 +83,9 @@ class Classes:
         found = self.store.rows("SELECT * FROM classes WHERE code = ?", regular(code))
         if found and same_secret(secret, found[0]["secret"]):
             return self._klass(found[0])  # however often others guessed from the same network
-        self._guessed(bool(found), address)
-        raise ClassError("This is not the teacher's link of this class: copy all of it, to its last letter.")
+        self.wrong.count(address)
+        link = "This is not the teacher's link of this class: copy all of it, to its last letter."
+        raise ClassError(link if found else _NO_CLASS)
 
     def end(self, klass: Klass) -> None:
         """End the class now: nobody can join any more, and no further run counts."""
@@ -128,7 +130,8 @@ class Classes:
             raise ClassError("Type your class's code first: four words.")
         klass = self._of_code(regular(code))
         if klass is None:
-            self._guessed(False, address)
+            self.wrong.count(address)
+            raise ClassError(_NO_CLASS)
         if klass.ended:
             raise ClassError(f"The class “{klass.title}” has ended: ask for the code of another one.")
         return klass
@@ -256,20 +259,12 @@ class Classes:
         if gone:
             self.store.wipe()
 
-    def _guessed(self, there: bool, address: str) -> None:
-        """Count a request without the class's secret, or for a class that does not exist. Raises ClassError."""
-        self.wrong.count(address)
-        if not there:
-            raise ClassError("No class has this code. Check its four words.")
-
     def of_id(self, class_id: int) -> Klass | None:
         """The class with this id, as it is now; None if it was deleted."""
-        rows = self.store.rows("SELECT * FROM classes WHERE id = ?", class_id)
-        return self._klass(rows[0]) if rows else None
+        return next(map(self._klass, self.store.rows("SELECT * FROM classes WHERE id = ?", class_id)), None)
 
     def _of_code(self, code: str) -> Klass | None:
-        rows = self.store.rows("SELECT * FROM classes WHERE code = ?", code) if code else []
-        return self._klass(rows[0]) if rows else None
+        return next(map(self._klass, self.store.rows("SELECT * FROM classes WHERE code = ?", code)), None)
 
     def _klass(self, row: sqlite3.Row) -> Klass:
         names = ("id", "code", "title", "lesson", "letters", "text", "changes", "made", "ends", "version")
