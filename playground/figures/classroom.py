@@ -12,8 +12,8 @@ from .shapes import SMALL, Figure, axis, figure, line, lines, names
 from .wire import escaped, shortened
 
 EMPTY = {"showticklabels": False, "showgrid": False}
-NAMED = 12
-"""The most curves that the legend names."""
+NAMED = len(palette.EXPERTS)
+"""The most curves that the legend names, each in a colour of its own."""
 Curve = tuple[str, Sequence[tuple[int, float]]]
 """The student's name, and the curve's (step, validation loss) points."""
 
@@ -28,7 +28,7 @@ def class_curves(curves: Sequence[Curve], rungs: Sequence[tuple[str, float]] = (
     for i, (name, points) in enumerate(curves):
         named = i < NAMED // 2 or i >= len(curves) - NAMED // 2
         look = {"width": 1.6, "opacity": 0.9} if named else {"width": 1.0, "opacity": 0.5}
-        color = palette.EXPERTS[i % len(palette.EXPERTS)] if named else palette.DENSE
+        color = palette.EXPERTS[i if i < NAMED // 2 else i - len(curves)] if named else palette.DENSE
         hover = "%{fullData.name}: %{y:.4f} at step %{x}<extra></extra>"
         traces.append(line(*zip(*points), shortened(name, 16), color, hover=hover, showlegend=named, **look))
     middle = medians(curves)
@@ -51,7 +51,7 @@ def class_curves(curves: Sequence[Curve], rungs: Sequence[tuple[str, float]] = (
         annotations=labels,
         margin={"l": 52, "r": 20, "t": 24, "b": 44},
         showlegend=bool(curves),
-        legend={"font": SMALL},
+        legend={"font": SMALL, "traceorder": "reversed"},
         hovermode="closest",
     )
 

@@ -261,8 +261,8 @@ def test_the_median_is_drawn_where_half_were_measured_and_the_legend_names_the_l
     colours = [trace["line"]["color"] for trace in figure["data"][:4]]
     assert len(set(colours)) == 4, "a line has the colour of its name"
     curves = [(f"S{n}", [(0, 4.0), (10, 1 + n / 1000)]) for n in range(40)]
-    named = [trace["name"] for trace in class_curves(curves)["data"] if trace.get("showlegend", True)]
-    assert len(named) == NAMED + 1 and {"S0", "S39", "median"} <= {*named}
+    named = {t["name"]: t["line"]["color"] for t in class_curves(curves)["data"] if t.get("showlegend", True)}
+    assert len({*named.values()}) == len(named) == NAMED + 1 and {"S0", "S39", "median"} <= {*named}
 
 
 def test_a_bar_is_the_interval_and_there_is_none_for_too_few():

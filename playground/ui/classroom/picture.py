@@ -56,10 +56,8 @@ def run_in_words(klass: Klass, number: int = 0) -> str:
     text, size = texts.SOURCES.get(spec.source.kind, spec.source.kind), form.values_of(spec)["size"]
     shape = form.SIZES.get(size, f"{spec.model.n_layers} layers of width {spec.model.d_model}")
     text = "the class's own text" if spec.source.text else text
-    seed = f"seed {spec.training.seed}"
-    if klass.changes == "seed" and not number:
-        seed += " + the student’s number"
-    return f"{text}, {shape}, {in_steps(spec.training.steps)}, {seed}."
+    seed = spec.training.seed if number or klass.changes != "seed" else "= the student’s number"
+    return f"{text}, {shape}, {in_steps(spec.training.steps)}, seed {seed}."
 
 
 # ---- the board -------------------------------------------------------------------------------------------------------
