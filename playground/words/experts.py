@@ -52,7 +52,7 @@ def balance_headline(step: int, balanced: Evenness, unbalanced: Evenness) -> str
 
 def usage_words(load: Evenness | None, balanced: bool) -> str:
     """The title of a load map: whether this model has balance, and how many of its experts are in use."""
-    used = f" · {2**load.entropy:.1f} of {2**load.most:.0f} in use" if load else ""
+    used = f" · {2**load.entropy:.0f} of {2**load.most:.0f} in use" if load else ""
     return f"{'With' if balanced else 'Without'} balance{used}"
 
 

@@ -255,7 +255,7 @@ def test_the_routing_shown_is_the_models(tab):
     journey = numbers_of(shown["journey"]["figure"]["data"][0]["z"])
     assert journey == pytest.approx(found.dense_weights()[:, 0, 6].numpy(), abs=1e-6)
     (title,) = shown["load-balanced"]["figure"]["layout"]["annotations"]
-    assert shown["load-balanced"]["summary"] == title["text"] == "With balance · 1.0 of 4 in use"
+    assert shown["load-balanced"]["summary"] == title["text"] == "With balance · 1 of 4 in use"
 
 
 def test_all_folds_read_one_prompt_which_fits_the_model_at_first(tab):
