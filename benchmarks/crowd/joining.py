@@ -137,8 +137,8 @@ async def _learn(visitor: Visitor, lesson: Lesson, seen: Seen) -> None:
     for number, step in enumerate(lesson.steps):
         await press("go", step=number)
         if step.ask is not None:
-            await press("guess", guess=next(iter(step.ask.choices), (step.ask.least + step.ask.most) / 2))
-        if "run" in step.done:
+            await press("guess", guess=next(iter(step.ask.choices)) if step.ask.choices else step.ask.number.most / 2)
+        if step.doing == "run":
             run = await train(visitor, steps=STEPS)
             if any("rror" in said for said in run.told):
                 raise RuntimeError(run.told[-1])

@@ -19,7 +19,6 @@ from ..data import Corpus
 from ..data.languages import ExactModel
 from ..data.ngrams import NGram
 from ..model import Transformer
-from ..training.verdict import mean_interval
 
 SURE = {"guess": 0.25, "think": 0.6, "sure": 0.9}
 """The probability that a bet gives its token; all others share the rest."""
@@ -214,15 +213,12 @@ class Bet:
     """The token with the largest probability, or the first of several."""
     share: float
     """The favourite's probability."""
-    alike: int
-    """How many tokens had that probability."""
 
 
 def cost(bets: np.ndarray, token: int) -> Bet:
     """The cost of bets (V,), given as log2 of probabilities, when this token came."""
     favourite = int(bets.argmax())
-    alike = int((bets >= bets[favourite] - 1e-4).sum())  # the difference is never printed
-    return Bet(max(0.0, float(-bets[token])), favourite, float(2.0 ** bets[favourite]), alike)
+    return Bet(max(0.0, float(-bets[token])), favourite, float(2.0 ** bets[favourite]))
 
 
 @dataclass(frozen=True)
@@ -232,8 +228,6 @@ class Round:
     token: int
     bets: Mapping[str, Bet]
     """The bets, by player."""
-    right: bool
-    """Whether the visitor's token came."""
 
 
 @dataclass
@@ -264,7 +258,7 @@ class Game:
         token = self.passage.ids[self.passage.places[len(self.rounds)][1]]
         mine = np.log2(single(chosen, share, self.vocab_size))
         bets = {YOU: cost(mine, token)} | {name: cost(bets, token) for name, bets in others.items()}
-        self.rounds.append(Round(token, bets, chosen == token))
+        self.rounds.append(Round(token, bets))
         return self.rounds[-1]
 
     @property
@@ -279,12 +273,3 @@ class Game:
     def points(self, player: str) -> np.ndarray:
         """The points of each of a player's bets."""
         return points(self.bits(player), self.vocab_size)
-
-    def behind(self, other: str) -> tuple[float, float]:
-        """How many more bits per token the visitor loses than another player, with half the width of a 95 % interval.
-
-        Uses their differences on the same tokens, as if these were independent of each other.
-        """
-        differences = self.bits(YOU) - self.bits(other)
-        mean, margin = mean_interval(differences) if len(differences) else (0.0, math.inf)
-        return float(mean), float(margin)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable
+from textwrap import shorten
 
 import torch
 
@@ -23,13 +24,12 @@ from ..inspection.edits import edits_tap
 from ..inspection.precision import InPrecision
 from ..inspection.replay import Appearance
 from ..inspection.routing import expert_layers, second
-from ..interventions.direct import readout, written_by_head
 from ..model import PRESETS
 from ..studies.slips import slip_numbers
 from ..training.verdict import Verdict
 from ..words.heads import ROLE_NAMES
 from ..words.numbers import percent
-from ..words.slips import SLIPS, slip_sentences
+from ..words.slips import SLIPS
 from .run_facts import RUN_FACTS
 from .scene import NotYet, Scene, Value
 
@@ -38,13 +38,13 @@ READ = 60
 
 
 def is_fact(name: str, runs: Iterable[str] = ()) -> bool:
-    """Whether there is a fact of this name in a lesson with these runs."""
-    if name in FACTS:
+    """Whether this is a number, or the name of a fact in a lesson with these runs."""
+    if name in FACTS or re.fullmatch(r"-?[\d.]+", name):
         return True
     run, _, rest = name.partition(".")
     if run == "slip":
         slip, _, number = rest.partition(".")
-        return slip in SLIPS and (not number or f"{{{number}" in SLIPS[slip].truth)
+        return slip in SLIPS and f"{{{number}" in SLIPS[slip].truth
     return run in (*runs, "chosen") and rest in RUN_FACTS
 
 
@@ -57,7 +57,8 @@ def value_of(scene: Scene, name: str) -> Value:
         elif name in RUN_FACTS:
             found = RUN_FACTS[name](scene, "run")
         elif run == "slip":
-            found = _slip(rest)
+            slip, _, number = rest.partition(".")
+            found = slip_numbers(slip)[number]
         elif rest in RUN_FACTS:
             found = RUN_FACTS[rest](scene, run)
         else:
@@ -66,6 +67,8 @@ def value_of(scene: Scene, name: str) -> Value:
         raise
     except ValueError as problem:  # a sentence from the functions below
         raise NotYet(str(problem)) from problem
+    except OSError as problem:
+        raise NotYet("The shipped model that this needs is not here.") from problem
     if isinstance(found, float) and not math.isfinite(found):
         raise NotYet("That number is not finite here.")
     return found
@@ -107,49 +110,18 @@ def _token(scene: Scene, index: int) -> str:
 def _reads(scene: Scene) -> str:
     """The prompt in Inspect; if long, only its beginning."""
     look = scene.look()
-    text = " ".join(look.checkpoint.tokenizer.decode(look.ids).split())
-    return text if len(text) <= READ else f"{text[:READ].rstrip()} and so on"
+    return shorten(look.checkpoint.tokenizer.decode(look.ids), READ, placeholder=" …")
 
 
-def _row_looks(scene: Scene) -> str:
-    """Where the chosen query's largest weight lies, in one word; `answer` and `after` are about the likeliest token."""
-    look, layer, head, query, _key = scene.looked
-    row, best = look.pattern(layer)[head, query], favourite(look)[0]
-    key = int(row.argmax())
-    if float(row[key]) < 2 / (query + 1):
-        return "even"
-    if look.tokens[key] == best:
-        return "answer"
-    if key and look.tokens[key - 1] == best:
-        return "after"
-    return "previous" if key == query - 1 else "elsewhere"
+def _weight(scene: Scene) -> float:
+    look, layer, head, query, key = scene.looked
+    return 100 * float(look.pattern(layer)[head, query, key])
 
 
 def favourite(look: Look) -> tuple[str, float]:
     """(label, percent) of the likeliest token after the prompt."""
     probabilities = look.trace["logits"][0, -1].double().softmax(-1)
     return look.token_label(int(probabilities.argmax())), 100 * float(probabilities.max())
-
-
-def attends_most(look: Look, layer: int, head: int, query: int, _key: int) -> str:
-    """Where the query's largest weight lies: `itself`, the `previous` token, or an `earlier` one."""
-    back = query - int(look.pattern(layer)[head, query].argmax())
-    return "itself" if back == 0 else "previous" if back == 1 else "earlier"
-
-
-def _raised(scene: Scene) -> dict[str, float]:
-    """What the chosen `head`, and the `mlp` of its layer, add directly to the score of the likeliest token.
-
-    It is the logit's distance from the mean of all. Raises ValueError for a post-norm model.
-    """
-    look, layer, head, *_ = scene.looked
-    z, mlp, stream = (
-        look.trace[name, at][0, -1].float()
-        for name, at in (("z", layer), ("ff_out", layer), ("resid_post", look.config.n_layers - 1))
-    )
-    reader = readout(look.model, stream, int(look.trace["logits"][0, -1].argmax()))
-    added = {"head": written_by_head(look.model, layer, z)[head], "mlp": mlp}
-    return {name: float((vector @ reader).detach()) for name, vector in added.items()}
 
 
 def _effect(scene: Scene) -> Effect:
@@ -195,14 +167,6 @@ def _price(scene: Scene) -> str:
     return f"{memory:.1f} times the memory, and trains at {speed:#.2g} times the speed"
 
 
-def _stored(scene: Scene) -> float:
-    """How many times as many numbers the mixture's experts store as the dense model's MLPs."""
-    parts = {name: side.config.parameters_by_component() for name, side in scene.pair().sides.items()}
-    if not parts:
-        raise NotYet("Press “Train both” first.")
-    return parts["moe"]["experts"] / parts["dense"]["feed-forward"]
-
-
 def _winner(scene: Scene) -> str:
     verdict = _verdict(scene)
     return "unclear" if not verdict.is_clear else "moe" if verdict.difference < 0 else "dense"
@@ -222,14 +186,6 @@ def _used(scene: Scene, kind: str) -> int:
     return round(2 ** evenness(_load(scene, kind)).entropy)
 
 
-def _balance_cost(scene: Scene) -> float:
-    """The mixture's loss with a balance loss minus that without, of the same seed."""
-    losses = [scene.balance(kind)[1].val_loss for kind in ("with", "without")]
-    if None in losses:
-        raise NotYet("The loss is not measured yet. Wait a moment.")
-    return losses[0] - losses[1]
-
-
 def _points(scene: Scene, *players: str) -> int:
     """A player's points, or the first player's minus the second's."""
     game: Game = scene.game()
@@ -247,28 +203,10 @@ def _int8(scene: Scene, name: str = "int8") -> InPrecision:
     return next(way for way in scene.precision().ways if way.name == name)
 
 
-def _worth(scene: Scene) -> str:
-    way = _int8(scene)
-    if abs(way.more) <= way.more_margin:
-        return "unclear"
-    return "dearer" if way.more > 0 else "cheaper"
-
-
-def _slip(rest: str) -> Value:
-    name, _, number = rest.partition(".")
-    sentences = slip_sentences(name)
-    if sentences is None:
-        raise NotYet("The shipped model that this needs is not here.")
-    return slip_numbers(name)[number] if number else sentences[1]
-
-
 # ---- the table -------------------------------------------------------------------------------------------------------
 
 SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     # the chosen model, and the prompt of Generate
-    "layers": lambda scene: scene.checkpoint().config.n_layers,
-    "heads": lambda scene: scene.checkpoint().config.n_heads,
-    "positions": lambda scene: scene.checkpoint().config.positions,
     "cache-bytes": lambda scene: scene.checkpoint().config.cache_bytes(1),
     "prompt": lambda scene: re.sub(r"\s+$", lambda end: visible(end[0]), scene.generate_prompt) or "nothing",
     "dice": lambda scene: scene.dice,
@@ -277,23 +215,15 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "likeliest-hot": lambda scene: _next(scene, 2.0)[1],
     # what Inspect looks at
     "reads": _reads,
-    "layer": lambda scene: scene.looked[1],
-    "head": lambda scene: scene.looked[2],
     "head-name": lambda scene: "{1}.{2}".format(*scene.looked),
     "asks": lambda scene: _token(scene, 3),
     "looks-at": lambda scene: _token(scene, 4),
     "looks-ahead": lambda scene: "yes" if scene.looked[4] > scene.looked[3] else "no",
-    "row-looks": _row_looks,
-    "dot": lambda scene: float(scene.receipt.dot),
-    "score": lambda scene: float(scene.receipt.score),
-    "mlp-raises": lambda scene: _raised(scene)["mlp"],
-    "raises-most": lambda scene: max(found := _raised(scene), key=found.__getitem__),
-    "weight-percent": lambda scene: 100 * float(scene.receipt.weight),
+    "weight-percent": _weight,
     "vocabulary": lambda scene: scene.look().checkpoint.tokenizer.vocab_size,
     "width": lambda scene: scene.look().config.d_model,
     "next-token": lambda scene: favourite(scene.look())[0],
     "next-share": lambda scene: favourite(scene.look())[1],
-    "attends-most": lambda scene: attends_most(*scene.looked),
     "edits": lambda scene: len(scene.edits()),
     "expects": lambda scene: scene.look().token_label(int(_effect(scene).before.argmax())),
     "expects-change": _expected_change,
@@ -304,16 +234,9 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "appeared-percent": lambda scene: 100 * _appeared(scene).after / max(scene.run("chosen")[0].history.last_step, 1),
     # two models, and balance
     "moe-price": _price,
-    "experts-times": _stored,
-    "difference": lambda scene: _verdict(scene).difference,
-    "difference-size": lambda scene: abs(_verdict(scene).difference),
-    "seeds": lambda scene: _verdict(scene).seeds,
     "winner": _winner,
     "used-compared": lambda scene: f"{_used(scene, 'without')} instead of {_used(scene, 'with')}",
-    "used-with": lambda scene: _used(scene, "with"),
     "used-without": lambda scene: _used(scene, "without"),
-    "balance-cost": _balance_cost,
-    "balance-size": lambda scene: abs(_balance_cost(scene)),
     # bets on the next token
     "bets": lambda scene: len(scene.game().rounds),
     "points-you": lambda scene: _points(scene, YOU),
@@ -324,7 +247,6 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "bits-32-loss": lambda scene: _int8(scene, "fp32").loss,
     "bits-8-smaller": lambda scene: _int8(scene, "fp32").nbytes / _int8(scene).nbytes,
     "bits-8-cost": lambda scene: _int8(scene).more,
-    "bits-8-worth": _worth,
     "bits-8-parts": lambda scene: "never" if (at := _int8(scene).parts_at) is None else at + 1,
     "weight-back": lambda scene: scene.precision().matrix.worst.back,
     "weight-middle": lambda scene: scene.precision().matrix.middle_half,
@@ -332,14 +254,14 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "times-500": lambda _: round(count_projections(5, 500)[0] / count_projections(5, 500)[1]),
     "llama-cache": lambda _: PRESETS["llama-7b"].cache_bytes(2048, bytes_per_number=2) / 2**30,
 }
-"""All facts by the names that lesson files use; also `slip.NAME`, whether a slip is true, and `slip.NAME.NUMBER`."""
+"""All facts by the names that lesson files use; also `slip.NAME.NUMBER`, a number about a textbook slip."""
 FACTS = (*RUN_FACTS, *SCENE_FACTS)
 DIGITS = {
-    **dict.fromkeys(("sure", "copied", "next-share", "appeared-percent"), 0),
-    **dict.fromkeys(("perplexity", "right", "likeliest-share", "likeliest-hot", "weight-percent", "mlp-raises"), 1),
-    **dict.fromkeys(("bits-8-smaller", "llama-cache", "experts-times"), 1),
+    **dict.fromkeys(("sure", "next-share", "appeared-percent"), 0),
+    **dict.fromkeys(("perplexity", "right", "likeliest-share", "likeliest-hot", "weight-percent"), 1),
+    **dict.fromkeys(("bits-8-smaller", "llama-cache"), 1),
     **dict.fromkeys(("loss", "training-loss", "floor", "gap"), 3),
-    **dict.fromkeys(("uniform", "unigram", "bigram", "risen", "apart", "dot"), 2),
+    **dict.fromkeys(("uniform", "unigram", "bigram", "risen", "apart"), 2),
     "bits-8-cost": 5,
     "weight-back": 6,
 }

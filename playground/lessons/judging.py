@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .facts import FACTS, SLOW, value_of, written
-from .reading import Ask, Case, Condition, Step
-from .scene import NotYet, Scene, Unsettled, Value
+from .facts import SLOW, value_of, written
+from .reading import Ask, Case, Condition, Scale, Step
+from .scene import NotYet, Scene, Value
+
+COMPARES = {"<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge}
 
 
-def holds(scene: Scene, condition: Condition | None) -> bool:
+def holds(scene: Scene, condition: Condition) -> bool:
     """Whether all comparisons hold. Raises NotYet if a fact is missing."""
-    return condition is None or all(_compared(scene, *part) for part in condition.parts)
+    return all(_compared(scene, *part) for part in condition)
 
 
 def _compared(scene: Scene, left: str, how: str, right: str) -> bool:
@@ -24,14 +26,8 @@ def _compared(scene: Scene, left: str, how: str, right: str) -> bool:
             other: Value = value_of(scene, right)
         except NotYet:
             other = right  # a word
-        same = str(found) == str(other) or (
-            not isinstance(found, str) and not isinstance(other, str) and float(found) == float(other)
-        )
-        return same == (how == "is")
-    other = value_of(scene, right)
-    if isinstance(found, str) or isinstance(other, str):
-        return False
-    return {"<": found < other, ">": found > other, "<=": found <= other, ">=": found >= other}[how]
+        return (found == other) == (how == "is")
+    return COMPARES[how](found, value_of(scene, right))
 
 
 def first(scene: Scene, cases: tuple[Case, ...]) -> str | None:
@@ -69,12 +65,13 @@ class Judged:
 
 def checked(ask: Ask, guess: Any) -> Value:
     """A guess sent by a page. Raises ValueError for one that could not have been made."""
-    if ask.kind == "choice":
+    scale = ask.number
+    if scale is None:
         if guess not in ask.choices:
             raise ValueError("Choose one of the answers")
         return guess
-    if isinstance(guess, bool) or not isinstance(guess, (int, float)) or not ask.least <= guess <= ask.most:
-        raise ValueError(f"Choose a number from {ask.least:g} to {ask.most:g}")
+    if isinstance(guess, bool) or not isinstance(guess, (int, float)) or not scale.least <= guess <= scale.most:
+        raise ValueError(f"Choose a number from {scale.least:g} to {scale.most:g}")
     return float(guess)
 
 
@@ -86,40 +83,32 @@ such as "cannot tell", is right, and no other is wrong."""
 def judge(scene: Scene, ask: Ask, guess: Value) -> Judged:
     """Compare the guess with the visitor's own numbers. Raises NotYet if they are not there yet."""
     answer = first(scene, ask.right)
-    if ask.kind == "choice" and answer not in (None, UNCLEAR, *ask.choices):
+    if ask.choices and answer not in (None, UNCLEAR, *ask.choices):
         answer = str(value_of(scene, answer))
     if answer is None or (answer == UNCLEAR and guess != ALIKE):
         return Judged(UNCLEAR, None, ask.choices.get(ALIKE, "Your numbers do not decide this."))
-    if ask.kind == "choice":
-        return _judged_choice(ask.choices, str(guess), ALIKE if answer == UNCLEAR else answer)
-    truth = float(value_of(scene, answer))
-    off, percent = float(guess) - truth, ask.unit == "%"
-    said, found = (_number(x, ask) for x in (float(guess), truth))
-    unit = f" {ask.unit.removesuffix('s') if said == '1' else ask.unit}".rstrip()
+    if ask.number is not None:
+        return _judged_number(ask.number, float(guess), float(value_of(scene, answer)))
+    truth = ALIKE if answer == UNCLEAR else answer
+    if truth == guess:
+        return Judged(truth, True, f"Right: {ask.choices[truth]}")
+    return Judged(truth, False, f"Not this time. The answer: {ask.choices.get(truth, truth)}")
+
+
+def _judged_number(scale: Scale, guess: float, truth: float) -> Judged:
+    said, found = (_number(x, scale) for x in (guess, truth))
+    unit = f" {scale.unit.removesuffix('s') if said == '1' else scale.unit}".rstrip()
     if said == found:
         return Judged(truth, True, f"Exactly right: {said}{unit}.")
-    found += unit if percent else ""
-    if abs(off) <= max(ask.near, 1e-9):
+    found += unit if scale.unit == "%" else ""
+    if abs(guess - truth) <= max(scale.near, 1e-9):
         return Judged(truth, True, f"Close: you said {said}{unit}, it is {found}.")
     return Judged(truth, False, f"You said {said}{unit}. It is {found}.")
 
 
-def _judged_choice(choices: Mapping[str, str], guess: str, truth: str) -> Judged:
-    if truth == guess:
-        return Judged(truth, True, f"Right: {_inside(choices[truth])}")
-    if truth not in choices:
-        return Judged(truth, None, "None of the answers fits what is found here.")
-    return Judged(truth, False, f"Not this time. The answer: {_inside(choices[truth])}")
-
-
-def _inside(choice: str) -> str:
-    """A choice, worded as the end of a sentence."""
-    return choice if choice.endswith((".", "?", "…")) else f"{choice}."
-
-
-def _number(value: float, ask: Ask) -> str:
+def _number(value: float, scale: Scale) -> str:
     """A number as exactly as the scale, or to a tenth if it is not one of a whole-number scale's marks."""
-    digits = len(f"{ask.step:.6f}".rstrip("0").partition(".")[2])
+    digits = len(f"{scale.step:.6f}".rstrip("0").partition(".")[2])
     shown = f"{value:,.{digits}f}" if digits else f"{value:,.1f}".removesuffix(".0")
     return shown.replace("-", "−")
 
@@ -129,15 +118,10 @@ def missing(scene: Scene, step: Step) -> str:
 
     The numbers that it names have to be there. If the step only asks, the answer has to be there, too.
     """
-    ask = step.ask
-    facts = re.findall(r"\{([^{}]*)\}", step.say + (ask.question if ask else ""))
-    if ask and not step.done:
-        compared = [part for case in ask.right if case.when for part in case.when.parts]
-        facts += [name for left, _, right in compared for name in (left, right)]
-        facts += [case.says for case in ask.right if case.says not in ask.choices]
+    facts = step.names + (step.ask.compared if step.ask and not step.done else [])
     try:
         for name in facts:
-            if "." in name or (name in FACTS and name not in SLOW):
+            if name not in SLOW:
                 value_of(scene, name)
     except NotYet as problem:
         return str(problem)
@@ -148,20 +132,8 @@ def missing(scene: Scene, step: Step) -> str:
 
 
 def said_of(scene: Scene, step: Step, guess: Value | None) -> tuple[list[str], Judged | None]:
-    """What a finished step says: first about the guess, then about what it shows.
-
-    Raises NotYet if the guess cannot be judged, Unsettled if the page shows something else. A sentence whose facts are
-    missing says so instead.
-    """
+    """What a finished step says, first about the guess. Raises NotYet if a fact is missing."""
     judged = judge(scene, step.ask, guess) if step.ask is not None and guess is not None else None
+    shown = [words for group in step.show if (words := first(scene, group)) is not None]
     said = [judged.words] if judged else []
-    for group in step.show:
-        try:
-            words = first(scene, group)
-            if words is not None:
-                said.append(filled(scene, words))
-        except Unsettled:
-            raise
-        except NotYet as problem:
-            said.append(str(problem))
-    return list(dict.fromkeys(said)), judged
+    return said + [filled(scene, words) for words in shown], judged

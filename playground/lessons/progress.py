@@ -33,7 +33,11 @@ class Answer:
 
     def ticked(self, step: Step) -> bool:
         """Whether the step is complete: its question is answered and its task is done, if it has them."""
-        return (step.ask is None or self.guess is not None) and (not step.done or self.done)
+        return not self.asked(step) and (not step.done or self.done)
+
+    def asked(self, step: Step) -> bool:
+        """Whether the step has a question that is not yet answered."""
+        return step.ask is not None and self.guess is None
 
     def possible(self, step: Step) -> bool:
         """Whether this can be an answer to the step."""
@@ -50,7 +54,6 @@ class Progress:
     lesson: str = ""
     """The id of the open lesson; empty for none."""
     step: int = 0
-    folded: bool = False
     answers: dict[str, dict[str, Answer]] = field(default_factory=dict)
     """Lesson → step → answer."""
     before: dict[str, list[Annotated[str, Field(max_length=80)]]] = field(default_factory=dict)
@@ -62,16 +65,8 @@ class Progress:
 
     def ticked(self, lesson: Lesson) -> list[bool]:
         """Which steps of a lesson are done."""
-        return [row["ticked"] for row in self.report(lesson)]
-
-    def report(self, lesson: Lesson) -> list[dict[str, Any]]:
-        """A row for each step: its id, whether it is ticked, the guess, the truth, and whether the guess was right."""
         known = self.answers.get(lesson.id, {})
-        found = [(step, known.get(step.id, Answer())) for step in lesson.steps]
-        return [
-            {"step": step.id, "ticked": a.ticked(step), "guess": a.guess, "truth": a.truth, "right": a.right}
-            for step, a in found
-        ]
+        return [known.get(step.id, Answer()).ticked(step) for step in lesson.steps]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for the browser, without empty ones."""
@@ -86,11 +81,12 @@ class Progress:
         except ValidationError:
             return cls()
         lessons = {lesson.id: lesson for lesson in all_lessons()}
-        for name in found.answers.keys() & lessons.keys():
-            steps = {step.id: step for step in lessons[name].steps}
-            given = found.answers[name].items()
-            found.answers[name] = {at: a for at, a in given if at in steps and a.possible(steps[at])}
-        found.answers = {name: answers for name, answers in found.answers.items() if name in lessons}
+        steps = {(lesson.id, step.id): step for lesson in lessons.values() for step in lesson.steps}
+        found.answers = {
+            name: {at: a for at, a in answers.items() if (name, at) in steps and a.possible(steps[name, at])}
+            for name, answers in found.answers.items()
+            if name in lessons
+        }
         found.before = {name: runs[-LESSON_RUNS:] for name, runs in found.before.items() if name in lessons}
         open_one = lessons.get(found.lesson)
         found.lesson, last = (open_one.id, len(open_one.steps) - 1) if open_one else ("", 0)

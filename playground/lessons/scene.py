@@ -9,7 +9,6 @@ from ..game.rules import Game
 from ..inspection import Look
 from ..inspection.edits import Edit
 from ..inspection.precision import PrecisionCost
-from ..inspection.receipts import Receipt, receipt
 from ..inspection.replay import Appearance
 from ..model import ModelConfig
 from ..service.views import PairView, RunView
@@ -23,10 +22,6 @@ class NotYet(ValueError):
     """Something that a fact needs is not there yet; the sentence says what to do."""
 
 
-class Unsettled(NotYet):
-    """The page does not now show what a step is about; the step says nothing until it does."""
-
-
 class Scene:
     """What one visitor has on the page at one moment. Every method raises NotYet if the page has no such thing."""
 
@@ -36,12 +31,6 @@ class Scene:
     dice: str = "thrown"
     """thrown; none if Generate is greedy, kept if it keeps its seed."""
     lesson_prompt: str = ""
-    visitor: str = ""
-    """Whose page it is; the order of choices depends on it."""
-
-    def trains(self) -> str:
-        """How long the training for which the step waits still takes, in words; empty if it is not under way."""
-        return ""
 
     def run(self, name: str) -> tuple[RunView, Checkpoint | None]:
         """The run with this name, and its model once there is one; `chosen` for the model above all tabs."""
@@ -89,11 +78,6 @@ class Scene:
         look = self.look()
         ends = (look.config.n_layers, look.config.n_heads, look.length, look.length)
         return look, *(min(max(at, 0), end - 1) for at, end in zip(self.place, ends))
-
-    @functools.cached_property
-    def receipt(self) -> Receipt:
-        """The arithmetic for the chosen cell. Raises NotYet."""
-        return receipt(*self.looked)
 
 
 def _absent() -> Any:

@@ -30,13 +30,10 @@ _PLACES = (
     ("train", "latest sample", "=sample"),
     ("train", "samples", "#samples"),
     ("train", "next tokens", "#predictions"),
-    ("train", "talk", "#talk"),
-    ("train", "use best", "#use-best"),
     ("generate", "generate button", "#generate-panel .generate-start"),
     ("generate", "prompt", "#generate-panel textarea[name=prompt]"),
     ("generate", "written text", "#generate-panel .written"),
     ("generate", "written words", "#generate-panel :is(.written-said, .written-details)"),
-    ("generate", "temperature", "#generate-panel .temperature"),
     ("generate", "choice", "=choice"),
     ("generate", "choice table", "#generate-panel .scores"),
     ("generate", "why button", "#generate-panel .why-button"),
@@ -47,7 +44,6 @@ _PLACES = (
     ("generate", "warnings", "=notes"),
     ("generate game", "bets", "=game-board"),
     ("generate game", "last bet", "=game-result"),
-    ("generate game", "bits", "#generate-panel :is([data-slot=game-chart], [data-slot=game-bits])"),
     ("generate game", "bets summary", "=game-summary"),
     ("generate experiments", "compare temperatures", "#generate-panel .compare-temperatures"),
     ("generate experiments", "four temperatures", "=heat-texts"),
@@ -74,11 +70,6 @@ _PLACES = (
     ),
     ("inspect heads", "headline", "=headline"),
     ("inspect heads", "switch off", "=head-buttons"),
-    ("inspect heads", "weight button", "#inspect-panel [data-reveal=receipt]"),
-    ("inspect heads why", "receipt", "=receipt"),
-    ("inspect heads why", "receipt score", "#inspect-panel .receipt-score"),
-    ("inspect heads change", "cost", "=edit-cost"),
-    ("inspect heads worth", "worth", "=worth"),
     (
         "inspect training training=moments",
         "timeline",
@@ -110,35 +101,8 @@ def _place(where: str, selector: str) -> Place:
 PLACES = {name: _place(where, selector) for where, name, selector in _PLACES}
 """The places, by the names that lesson files use."""
 
-DO = {
-    "run": "*Train* starts the run. The answer comes when it ends.",
-    "pair": "*Train both* starts it. The answer comes when both are trained.",
-    "balance": "*Train this pair without balance* starts it. The answer comes when it is trained.",
-    "ladder": "Click the names below the curve.",
-    "written text": "Press *Generate*.",
-    "choice": "Click the first new letter of a text.",
-    "four temperatures": "Press *Compare*.",
-    "precisions": "Press *Measure this model in all three*.",
-    "copied pieces": "Press *Why?* under the text.",
-    "passages": "Wait a moment: the page is reading its text.",
-    "proof": "Press *Prove it*.",
-    "receipt": "Press *Why this weight?*",
-    "looks-ahead": "Now framed: “{asks}” attends to “{looks-at}”. Click a strong cell above the corner-to-corner line.",
-    "pattern then": "Move the slider *Moment*.",
-    "role": "Click another head.",
-    "cache proof": "Wait a moment: the page is writing both texts.",
-    "cost": "Wait a moment: the page is reading many texts.",
-    "edits": "Press *Switch it off*.",
-}
-"""The control that brings about what a step waits for, by its action, place or fact; facts in braces are filled in."""
-
-_RUN = (
-    "source size text steps causal seed dropout learning_rate optimizer n_layers n_heads d_model context_length "
-    "eval_every sample_every patience batch_size"
-)
-_PAIR = (
-    "source equal n_experts experts_per_token d_expert context_length batch_size optimizer learning_rate seeds steps"
-)
+_RUN = "source size text steps causal seed patience"
+_PAIR = "source equal n_experts experts_per_token d_expert context_length batch_size learning_rate seeds steps"
 SETS = (
     *("tab", "view", "model"),
     *(f"inspect.{name}" for name in ("prompt", "layer", "head", "query", "key", "step")),

@@ -52,10 +52,8 @@ class Experiment:
     groups: tuple[Group, ...]
     above_floor: bool
     """Whether losses are differences from their text's best possible loss."""
-    repeated: int
-    """How many runs repeated a seed and so do not count again."""
     left_out: int
-    """How many runs changed something else, or more than one thing, or cannot be compared."""
+    """How many runs repeated a seed, changed something else as well, or cannot be compared."""
 
     def differences(self) -> Iterator[tuple[Group, Group, float, float]]:
         """(group, unchanged group, difference of their means, half the width of its interval) for each large group.

@@ -23,6 +23,7 @@ GONE = {
 """Why a page is no longer in a class."""
 ENDED = "This class has ended. Your teacher does not see what you train from now on."
 SEEN = "Your teacher sees your name, losses, answers and what your model writes, until you leave."
+COMPARING = "Compare losses only on the same text. Across texts, compare the distance to the best possible loss."
 NO_STUDENTS = "No one has joined yet. Show students the code, or send them their link."
 LOCAL = (
     "Only this machine can open this address. Start the page with --host 0.0.0.0 or --share, and make the class at "
@@ -30,24 +31,14 @@ LOCAL = (
 )
 
 
-def latest_words(loss: float | None, step: int, planned: int, above: float | None) -> str:
+def latest_words(loss: float, step: int, planned: int, above: float | None) -> str:
     """A student's last loss, and its distance to the best possible one if that is known."""
-    if loss is None:
-        return f"Your last run: step {step:,} of {planned:,}, no loss yet."
     distance = f", {from_the_best(above)}" if above is not None else ""
     return f"Your last run: {loss:.4f} at step {step:,} of {planned:,}{distance}."
 
 
-def comparing_words(texts: int, floors: bool) -> str:
-    """How to compare losses on this many different texts; `floors`: some have a best possible loss."""
-    if texts < 2:
-        return ""
-    more = " Across texts, compare the distance to the best possible loss." if floors else ""
-    return f"Compare losses only on the same text in the same tokens.{more}"
-
-
-def class_words(losses: Sequence[float], best: float | None, left_out: int = 0, unmasked: int = 0) -> str:
-    """Where a class is, by each student's last loss; `unmasked` of them are of models without a mask."""
+def class_words(losses: Sequence[float], best: float | None, left_out: int = 0) -> str:
+    """Where a class is, by each student's last loss."""
     if not losses:
         return "No run of the class has been measured yet."
     words = f"Validation loss {losses[0]:.4f}."
@@ -55,9 +46,6 @@ def class_words(losses: Sequence[float], best: float | None, left_out: int = 0, 
         words = f"Validation losses of {len(losses)} runs, each student's last: {min(losses):.4f} to "
         words += f"{max(losses):.4f}, median {statistics.median(losses):.4f}."
     words += "" if best is None else f" The best possible loss is {best:.4f}."
-    if unmasked:
-        models = "1 model has no mask: it sees" if unmasked == 1 else f"{unmasked} models have no mask: they see"
-        words += f" {models} the tokens to predict, so {'its' if unmasked == 1 else 'their'} loss is misleading."
     if left_out:
         runs = "1 run uses" if left_out == 1 else f"{left_out} runs use"
         words += f" {runs} another text or other tokens and cannot be shown on this scale."
@@ -79,12 +67,9 @@ def experiment_words(found: Experiment) -> str:
     parts += [_group_words(group, len(found.groups) > 1, found.above_floor) for group in found.groups[:6]]
     if found.thing == "size" and len(found.groups) > 1:
         parts.append("Each size also has its own steps and learning rate, which may matter.")
-    if found.repeated:
-        runs = "1 run" if found.repeated == 1 else f"{found.repeated} runs"
-        parts.append(f"{runs} repeated a seed; each seed counts once.")
     if found.left_out:
         runs = "1 run is left out: it" if found.left_out == 1 else f"{found.left_out} runs are left out: they"
-        parts.append(f"{runs} changed something else as well, or cannot be compared.")
+        parts.append(f"{runs} repeated a seed, changed something else as well, or cannot be compared.")
     return " ".join(parts)
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 from ..game.rules import BIGRAM, FLOOR, MODEL, YOU, Game
-from .numbers import beside_zero, signed
 
 PLAYERS = {YOU: "you", MODEL: "the model", BIGRAM: "the bigram", FLOOR: "the best possible player"}
 
@@ -38,16 +36,3 @@ def luck(game: Game) -> str:
     names = " and ".join(PLAYERS[player] for player in lucky)
     were = "were" if len(lucky) > 1 or lucky == [YOU] else "was"
     return f"{names[:1].upper()}{names[1:]} {were} lucky. In the long run, no one beats the best possible player."
-
-
-def in_bits(game: Game) -> str:
-    """The result in bits, with its interval."""
-    means = ", ".join(
-        f"{PLAYERS[player]} {game.bits(player).mean():.2f}" for player in PLAYERS if player in game.players
-    )
-    said = f"Mean cost per bet in bits: {means}. "
-    gap, margin = game.behind(MODEL)
-    if not math.isfinite(margin):
-        return said
-    said += f"You minus the model: {signed(gap)} ± {margin:.2f} (95 % interval). "
-    return said + beside_zero(gap, margin)

@@ -6,23 +6,21 @@ import re
 import pytest
 
 from playground.lessons.facts import FACTS
-from playground.lessons.reading import Ask, Lesson, Step, all_lessons
+from playground.lessons.reading import Ask, Lesson, Step, all_lessons, facts_in
 from playground.lessons.vocabulary import PLACES
 
 WORDS_AT_MOST, NUMBERS_AT_MOST = 60, 1
 PARTIES = {"model", "bigram", "dense", "attention", "value", "last"}
 IN_WORDS = {
     "answer", "word", "name", "prompt", "dice", "likeliest", "reads", "head-name", "asks", "looks-at", "looks-ahead",
-    "row-looks", "expects-change", "next-token", "expects", "role", "role-words", "attends-most", "appeared-head",
-    "winner", "bits-8-worth", "bits-8-parts", "used-compared", "moe-price", "raises-most",
+    "expects-change", "next-token", "expects", "role", "role-words", "appeared-head", "winner", "bits-8-parts",
+    "used-compared", "moe-price",
 }  # fmt: skip
 """Facts that are words or labels, not numbers."""
-LEADS = ("points-lead", "model-lead", "bits-8-cost", "difference", "difference-size")
+LEADS = ("points-lead", "model-lead", "bits-8-cost")
 """Facts that are differences of two measurements, of which small ones are noise."""
 HEADLINE = {"loss", "perplexity", "floor"}
 """Facts that stand over the curve of a run that has ended."""
-MEASURED = ("bits-8-worth", "winner")
-"""Facts that name a winner by a measurement, or say that none is clear."""
 STEPS = [(lesson, step) for lesson in all_lessons() for step in lesson.steps]
 each_lesson = pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.id)
 
@@ -42,10 +40,6 @@ def after(step: Step) -> list[str]:
     return [" ".join(case.says for case in cases) for cases in itertools.product(*step.show)]
 
 
-def facts_in(words: str) -> list[str]:
-    return re.findall(r"\{([^{}]*)\}", words)
-
-
 def numbers_in(words: str) -> list[str]:
     """Numerals, and facts that are numbers; a label such as int8 is none."""
     plain = re.sub(r"\{[^{}]*\}|\b(?:int8|fp32|bf16)\b", " ", words)
@@ -54,8 +48,7 @@ def numbers_in(words: str) -> list[str]:
 
 def decides(ask: Ask) -> set[str]:
     """The facts that the answer hangs on."""
-    parts = [name for case in ask.right if case.when for left, _, right in case.when.parts for name in (left, right)]
-    return {bare(name) for name in [*parts, *(case.says for case in ask.right)]} & {*FACTS}
+    return {bare(name) for name in ask.compared} & {*FACTS}
 
 
 def content(words: str) -> set[str]:
@@ -86,13 +79,13 @@ def test_no_answer_stands_there_before_the_guess(lesson: Lesson):
         if (ask := step.ask) is None:
             continue
         told = earlier(lesson, step)
-        if ask.kind != "choice":
+        if ask.number:
             assert not decides(ask) & {bare(name) for name in facts_in(f"{told} {ask.question}")}, step.id
             trained = [one for one in lesson.steps[: lesson.steps.index(step)] if one.doing == "run"]
             assert not trained or not decides(ask) & HEADLINE, f"{step.id}: it stood over the curve of the run"
             continue
         for case in ask.right:
-            if case.when is not None or case.says not in ask.choices or len(ask.right) > 1:
+            if case.when or case.says not in ask.choices or len(ask.right) > 1:
                 continue
             others = content(" ".join(words for name, words in ask.choices.items() if name != case.says) + ask.question)
             own = content(ask.choices[case.says]) - others
@@ -115,13 +108,11 @@ def test_noise_is_not_graded(lesson: Lesson):
         if step.ask is None:
             continue
         found = decides(step.ask)
-        for name in found & {*LEADS, *MEASURED}:
-            assert step.ask.kind == "choice", f"{step.id}: {name} is noise where it is small"
+        for name in found & {*LEADS, "winner"}:
+            assert step.ask.choices, f"{step.id}: {name} is noise where it is small"
             assert "alike" in step.ask.choices, step.id
         if found & {*LEADS}:
-            limits = [
-                float(part[2]) for case in step.ask.right if case.when for part in case.when.parts if part[0] in LEADS
-            ]
+            limits = [float(part[2]) for case in step.ask.right for part in case.when if part[0] in LEADS]
             assert limits and any(limits), f"{step.id}: a difference that is small is none"
 
 
@@ -129,7 +120,7 @@ def test_noise_is_not_graded(lesson: Lesson):
 def test_an_instruction_does_not_name_one_of_the_choices_alone(lesson: Lesson):
     """Whichever is right: what only one choice says is not what the step has just said."""
     for step in lesson.steps:
-        if (ask := step.ask) is None or ask.kind != "choice":
+        if (ask := step.ask) is None or ask.number:
             continue
         said, named = content(f"{step.title} {step.say}"), []
         for name, words in ask.choices.items():
@@ -141,7 +132,7 @@ def test_an_instruction_does_not_name_one_of_the_choices_alone(lesson: Lesson):
 
 def test_every_question_of_one_choice_has_no_habit():
     """The right choice does not always stand at the same place in the file, and is not always the longest one."""
-    asked = [step.ask for _, step in STEPS if step.ask and step.ask.kind == "choice" and len(step.ask.right) == 1]
+    asked = [step.ask for _, step in STEPS if step.ask and step.ask.choices and len(step.ask.right) == 1]
     fixed = [ask for ask in asked if ask.right[0].says in ask.choices]
     longest = [max(ask.choices, key=lambda name: len(ask.choices[name])) == ask.right[0].says for ask in fixed]
     assert len(fixed) > 10 and sum(longest) <= 0.6 * len(fixed)

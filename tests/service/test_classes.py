@@ -16,7 +16,7 @@ from playground.service.classes.codes import WORDS, hashed, one_line
 from playground.service.classes.experiment import GOES_WITH_SIZE, SHAPE, experiment
 from playground.service.classes.members import Report, Run
 from playground.service.classes.tables import answers_csv, results_csv
-from playground.service.limits import CLASS_KEPT_DAYS, CLASS_RUNS, STUDENT_NAME, STUDENTS, WRONG_CODES
+from playground.service.limits import CLASS_KEPT_DAYS, CLASS_RUNS, STUDENTS, WRONG_CODES
 from playground.service.models import Registry
 from playground.service.store import FILE, Store, StoreError
 from playground.training import TrainConfig
@@ -110,21 +110,16 @@ def test_wrong_codes_bound_who_sends_them_and_a_right_one_always_works(classes, 
         classes.invited(guess, "10.0.0.1")
 
 
-def test_names_are_made_different_and_what_is_no_name_or_looks_like_another_is_refused(classes):
+def test_names_are_made_different_and_what_is_no_name_is_refused(classes):
     klass, _ = made(classes)
     assert classes.join(klass.code, "Anna", ANNA).name == "Anna"
     assert classes.join(klass.code, " anna\u202e\x00\t ", BERT).name == "anna (2)"
     assert classes.join(klass.code, "Anna", ANNA).number == 1  # the same browser again is the same student
     assert [s.name for s in classes.students(classes.invited(klass.code))] == ["Anna", "anna (2)"]
-    with pytest.raises(ClassError, match=f"{STUDENT_NAME} characters"):
-        classes.join(klass.code, "😀" * 500, known("carl"))
     for nothing in ("", "   ", "\u200d\u200b", None, 5):
         with pytest.raises(ClassError, match="a name"):
             classes.join(klass.code, nothing, known("carl"))
-    assert one_line("👩‍👩‍👧 Z" + "\u0300" * 30, 40, "name") == "👩‍👩‍👧 Z" + "\u0300" * 2
-    classes.join(klass.code, "Alice", known("alice"))
-    with pytest.raises(ClassError, match="mixes alphabets"):
-        classes.join(klass.code, "\u0410lice", "b" * 32)
+    assert one_line("👩‍👩‍👧\n" * 500, 11) == "👩‍👩‍👧 👩‍👩‍👧"
     for name in ("Алиса", "Ελένη", "愛子 Ai", "Zoë"):
         assert classes.join(klass.code, name, name * 8).name == name
 
@@ -192,18 +187,9 @@ def test_a_file_that_is_none_is_a_sentence_and_where_it_lies_is_for_the_log_alon
 
 
 def test_what_makes_no_class_is_refused(classes):
-    for changes, words in (
-        ({"letters": "", "text": ""}, "to do"),
-        ({"text": ""}, "text yet"),
-        ({"text": "a" * 300_000}, "at most 200,000"),
-        ({"changes": "everything"}, "can change"),
-        ({"letters": "1broken-letters"}, "lost|changed"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            made(classes, **changes)
-    for hours in (0, -1, math.nan, 1e9):
-        with pytest.raises(ClassError, match="31 days"):
-            classes.make("x", hours, letters=CARD.to_letters(), text=TEXT)
+    for hours, changes in ((0, "seed"), (-1, "seed"), (math.nan, "seed"), (1e9, "seed"), (2, "everything")):
+        with pytest.raises(ClassError, match="Choose"):
+            classes.make("x", hours, letters=CARD.to_letters(), text=TEXT, changes=changes)
 
 
 def test_one_address_cannot_make_all_the_classes_there_may_be(classes, clock, monkeypatch):
@@ -302,9 +288,9 @@ def test_experiments_have_students_exact_interval_and_leave_out_what_changed_mor
     pupils.append(student(9, (with_seed(1, activation="relu", d_model=32), 1.0)))
     size = experiment(klass, pupils, "size", NAMES)
     assert [len(group.losses) for group in size.groups] == [4, 4] and size.groups[0].own
-    assert (size.repeated, size.left_out) == (1, 1) and all(abs(d) > m for *_, d, m in size.differences())
+    assert size.left_out == 2 and all(abs(d) > m for *_, d, m in size.differences())
     seed = experiment(klass, pupils, "seed", NAMES)
-    assert len(seed.groups) == 1 and seed.left_out == 5
+    assert len(seed.groups) == 1 and seed.left_out == 6
     close = [student(n, (with_seed(n, d_model=32 if n > 3 else MODEL.d_model), 2 + n % 4 / 10)) for n in range(8)]
     assert all(abs(d) <= m for *_, d, m in experiment(klass, close, "size", NAMES).differences())
     others = [

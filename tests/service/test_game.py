@@ -71,7 +71,7 @@ def test_what_is_not_shown_yet_changes_nothing_that_is_told_or_bet():
     game.passage = Passage((*game.passage.ids[: first + 1], *others[::-1]), game.passage.places)
     again = games.bet(ANNA, "it", made, None, a_bet(at)).game.rounds[0].bets
     assert bets == again and set(bets) == {YOU, BIGRAM, MODEL, FLOOR}
-    chance = 0.6 if game.rounds[0].right else 0.4 / (made.config.vocab_size - 1)
+    chance = 0.6 if game.rounds[0].token == 1 else 0.4 / (made.config.vocab_size - 1)
     assert bets[YOU].bits == pytest.approx(-math.log2(chance))
 
 

@@ -6,13 +6,14 @@ import pytest
 
 from playground.lessons.progress import Answer, Progress
 from playground.lessons.reading import all_lessons, find_lesson
+from playground.service.cards import settings_card
 from playground.service.classes import Classes, Klass, Member
 from playground.service.classes.members import Report, Run
 from playground.service.store import FILE, Store
 from playground.ui.app import build_app
 from playground.ui.classroom import picture
 from playground.ui.classroom.answers import answers_html, histogram, tell
-from playground.ui.classroom.make import preset, run_asked
+from playground.ui.classroom.make import preset
 
 from ..service.test_classes import CARD, made, student, with_seed
 from .panels import PanelCaller
@@ -75,9 +76,9 @@ def test_a_class_is_made_and_joined_with_sense_and_nonsense(served):
     form = {"title": MARKUP, "hours": "2", "steps": 20, "size": "tiny", "changes": "seed"}
     for changes, words in (
         ({"source": "text", "text": " "}, "text yet"),
+        ({"source": "text", "text": "a" * 300_000}, "at most 200,000"),
         ({"steps": 10**9}, "whole number"),
-        ({"title": "x" * 90}, "80 characters"),
-        ({"hours": "1e99"}, "31 days"),
+        ({"hours": "1e99"}, "when the class ends"),
         ({"source": ["copy"]}, "a text"),
     ):
         assert words in teacher.do("make_class", **{**form, **changes})["problem"], changes
@@ -138,11 +139,11 @@ def test_names_and_what_models_write_are_text_wherever_they_stand():
 
 def test_the_class_hears_of_a_lessons_steps_and_answers(served):
     classes, *_ = served
-    lesson = next(lesson for lesson in all_lessons() if any(step.ask for step in lesson.steps))
-    at, step = next((i, step) for i, step in enumerate(lesson.steps, 1) if step.ask)
+    lesson = next(lesson for lesson in all_lessons() if any(step.ask and step.ask.number for step in lesson.steps))
+    at, step = next((i, step) for i, step in enumerate(lesson.steps, 1) if step.ask and step.ask.number)
     klass, _ = made(classes, lesson=lesson.id)
     classes.join(klass.code, "Ada", BERT)
-    guess = next(iter(step.ask.choices), step.ask.least)
+    guess = step.ask.number.least
     progress = Progress(lesson.id, answers={lesson.id: {step.id: Answer(guess, 0.1 + 0.2, True, done=True)}})
     for _ in range(3):
         tell(classes, BERT, lesson, progress)
@@ -151,12 +152,11 @@ def test_the_class_hears_of_a_lessons_steps_and_answers(served):
     assert (pupil.lesson, pupil.step, pupil.steps) == (lesson.id, 1, len(lesson.steps))
     (answer,) = classes.answers(klass)
     assert (answer["step"], answer["question"]) == (at, step.ask.question)
-    assert answer["found"] == "0.3 (right)", "a prediction has the digits that matter"
+    assert answer["found"] == "0.3 % (right)", "a prediction has the digits that matter"
     assert f"1 of {len(lesson.steps)} steps" in picture.table_html(klass, [pupil], False, 0.0)
     drawn = answers_html(classes.answers(klass), 2)
     assert "1 of 2 answered" in drawn
-    own = {**classes.answers(klass)[0], "question": f"{step.ask.question}60"}
-    assert "<b>0</b>" in answers_html([own], 2), "another number in a question does not make it another question"
+    assert "<b>0</b>" in drawn and "<b>1</b>" in drawn
 
 
 def test_a_question_has_a_bar_for_every_choice_and_equal_ranges_of_numbers():
@@ -164,22 +164,21 @@ def test_a_question_has_a_bar_for_every_choice_and_equal_ranges_of_numbers():
     choice = next(ask for ask in asks if len(ask.choices) > 2)
     first, second, *rest = choice.choices.values()
     assert histogram([second, second, first], choice) == [(first, 1), (second, 2), *((text, 0) for text in rest)]
-    few = histogram(["2 times", "0.5 times", "2 times"], next(ask for ask in asks if ask.unit == "times"))
-    assert few == [("0.5 times", 1), ("2 times", 2)]
-    many = histogram([f"{n / 10} %" for n in range(21)], None)
-    assert len(many) == 8 and sum(count for _, count in many) == 21 and many[0] == ("0 to 0.25", 3)
-    assert histogram(["maybe", "1"], None) == [("1", 1), ("maybe", 1)]
+    number = find_lesson("why-a-cache").steps[0].ask
+    bars = histogram(["18 tokens", "40 tokens", "16.5 tokens"], number)
+    assert len(bars) == 8 and sum(count for _, count in bars) == 3 and bars[3] == ("15 to 20 tokens", 2)
+    assert histogram(["maybe", "1", "1"], None) == [("1", 2), ("maybe", 1)], "of a lesson that no longer exists"
 
 
 def test_a_lesson_and_the_class_are_one_task(served):
     """A student who followed the lesson trained its 200 steps, and was left out of the experiment."""
-    _, _, page = served
+    classes, _, page = served
     lesson = find_lesson("first-model")
-    usual = preset({}, page, lesson)
+    usual = preset({"source": "copy", "size": "small"}, page, lesson)
     assert (usual.source.kind, usual.size, usual.training.steps) == ("stories", "tiny", 200)
-    for changes, words in (({"source": "copy"}, "Tiny stories"), ({"size": "small"}, "Tiny model")):
-        with pytest.raises(ValueError, match=words):
-            preset(changes, page, lesson)
-    with pytest.raises(ValueError, match="its own"):
-        preset({}, page, find_lesson("no-peeking"))
-    assert run_asked(find_lesson("who-looks-at-whom")) == {}
+    klass, _ = made(classes, lesson=lesson.id, letters=settings_card(usual).to_letters(), text="")
+    classes.join(klass.code, "Ada", ANNA)
+    sets = page.shared("class.lesson")(ANNA, lesson).steps[0].sets
+    assert (sets["train.seed"], sets["train.source"]) == (1, "stories") and "train.seed" not in lesson.steps[0].sets
+    for other in ("no-peeking", "only-its-text", "who-looks-at-whom"):
+        assert preset({}, page, find_lesson(other)) is None, "it trains its own models, or none"

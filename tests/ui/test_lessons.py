@@ -77,7 +77,7 @@ class Visitor:
 
 
 def guess_of(step) -> Any:
-    return next(iter(step.ask.choices)) if step.ask.kind == "choice" else step.ask.least
+    return step.ask.number.least if step.ask.number else next(iter(step.ask.choices))
 
 
 def test_every_place_and_control_is_on_the_page(app, page):
@@ -108,7 +108,6 @@ def test_every_lesson_sets_what_there_is_and_can_be_walked(page, lesson: Lesson)
     for i, step in enumerate(lesson.steps):
         shown = visitor.does("go", step=i)
         assert shown["step"] == step.id and step.title.split()[0] in shown["html"]
-        assert f"left: step {i + 1}." not in shown["html"], "one is on it"
         assert not [case.says for group in step.show for case in group if case.says in shown["html"]]
         for button in re.findall("<button[^>]* disabled[^>]*>", shown["html"]):
             assert re.search('title="[^"]{8,}"', button), button
@@ -132,7 +131,7 @@ def train(visitor: Visitor, lesson: Lesson, step) -> None:
 
 @pytest.mark.parametrize(
     "lesson",
-    [one for one in all_lessons() if {*one.runs} - {"own"} and one.id not in WALKED_IN_A_BROWSER],
+    [one for one in all_lessons() if one.runs and one.id not in WALKED_IN_A_BROWSER],
     ids=lambda lesson: lesson.id,
 )
 def test_a_lesson_with_runs_of_ones_own_is_walked_to_its_end(page, monkeypatch, lesson):
@@ -192,13 +191,13 @@ def test_a_run_ticks_its_step_and_answers_with_its_own_numbers(page, monkeypatch
     last = {name: values[-1] for name, values in history.evaluations.items()}
     assert visitor.progress.ticked(lesson)[0] and shown["awaits"] is None
     assert f"They ended {last['val_loss'] - last['train_loss']:.2f} apart" in shown["html"]
-    answer = visitor.progress.report(lesson)[0]
-    assert answer["guess"] == "together" and answer["truth"] in ("together", "part", "neither", "unclear")
+    answer = visitor.progress.answer(lesson, lesson.steps[0])
+    assert answer.guess == "together" and answer.truth in ("together", "part", "neither", "unclear")
     visitor.does("go", step=1)
     assert f"step {history.best[0]}." in visitor.shown["html"]
     assert visitor.does("guess", guess="heart")["awaits"] is None
     again = visitor.does("go", step=0)
-    assert answer["guess"] == "together" and " apart." in again["html"]
+    assert visitor.progress.answer(lesson, lesson.steps[0]) == answer and " apart." in again["html"]
     others = Here(page, lesson, lesson.steps[0], visitor.progress, visitor.values | {page.visitor: ANNA})
     assert not others.runs("run"), "whose runs are their own"
 

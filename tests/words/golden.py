@@ -459,22 +459,20 @@ def of_classroom() -> Iterator[Case]:
     yield "what the teacher sees", classroom.SEEN
     yield "a class without students", classroom.NO_STUDENTS
     yield "an address that only this machine can open", classroom.LOCAL
-    yield "a student's run without a loss", classroom.latest_words(None, 10, 800, None)
     yield "a student's last loss", classroom.latest_words(1.5, 800, 1000, 0.25)
-    yield "two texts, one with a best possible loss", classroom.comparing_words(2, True)
-    yield "two texts without", classroom.comparing_words(2, False)
+    yield "two texts", classroom.COMPARING
     yield "its chart", classroom.class_words([1.0, 2.0, 1.5], 0.9)
-    yield "one run, others left out", classroom.class_words([1.0], None, left_out=1, unmasked=1)
-    yield "two left out", classroom.class_words([1.0, 2.0], None, left_out=2, unmasked=2)
+    yield "one run, others left out", classroom.class_words([1.0], None, left_out=1)
+    yield "two left out", classroom.class_words([1.0, 2.0], None, left_out=2)
     yield "nothing measured yet", classroom.class_words([], None)
     own, one = Group("Small", (2.0, 2.1, 2.3), ("A", "B", "C"), own=True), Group("Tiny", (2.0,), ("D",))
     lower, near = Group("Medium", (1.5, 1.6, 1.8), ("E", "F", "G")), Group("Wide", (2.0, 2.2, 2.3), ("H", "I", "J"))
-    yield "no complete run", classroom.experiment_words(Experiment("size", (), False, 0, 0))
-    yield "one run", classroom.experiment_words(Experiment("seed", (one,), False, 0, 0))
-    yield "a run that repeated a seed", classroom.experiment_words(Experiment("seed", (own,), False, 1, 2))
-    yield "sizes, one clearly lower", classroom.experiment_words(Experiment("size", (own, lower, near), False, 2, 1))
+    yield "no complete run", classroom.experiment_words(Experiment("size", (), False, 0))
+    yield "one run", classroom.experiment_words(Experiment("seed", (one,), False, 0))
+    yield "runs that are left out", classroom.experiment_words(Experiment("seed", (own,), False, 3))
+    yield "sizes, one clearly lower", classroom.experiment_words(Experiment("size", (own, lower, near), False, 1))
     two = Group("Dialogue", (0.5, 0.6), ("K", "L"))
-    yield "texts, too few runs of one", classroom.experiment_words(Experiment("text", (own, two, lower), True, 0, 0))
+    yield "texts, too few runs of one", classroom.experiment_words(Experiment("text", (own, two, lower), True, 0))
 
 
 def of_game() -> Iterator[Case]:
@@ -483,12 +481,10 @@ def of_game() -> Iterator[Case]:
     for name, you, model in (("all level", bigram, bigram), ("one point", near, bigram), ("you lead", better, worse),
                              ("the model leads", worse, better), ("both lead", better, better)):  # fmt: skip
         over = played(you, model)
-        yield f"a game: {name}", f"{game.result(over, 'word {}'.format)}\n{game.in_bits(over)}\n{game.luck(over)}"
+        yield f"a game: {name}", f"{game.result(over, 'word {}'.format)}\n{game.luck(over)}"
         for each in over.rounds:
             each.bets[FLOOR] = each.bets[MODEL]
-        yield f"{name}, the model is the best possible player", f"{game.in_bits(over)}\n{game.luck(over)}"
-    yield "a game: a clear difference", game.in_bits(played([3.0, 3.1] * 5, [1.0, 1.2] * 5))
-    yield "a game: one bet", game.in_bits(played([1.0], [2.0])).rstrip()
+        yield f"{name}, the model is the best possible player", game.luck(over)
 
 
 def of_walk() -> Iterator[Case]:

@@ -61,7 +61,6 @@ EXCEPTIONS = [
     ("docs/lessons.md", "*curve*", "names of places that a lesson may point at"),
     ("docs/lessons.md", "*generate button*", "names of places that a lesson may point at"),
     ("docs/lessons.md", "*head place*", "names of places that a lesson may point at"),
-    ("playground/lessons/vocabulary.py", "learning_rate optimizer", "names of a form's fields"),
     ("playground/lessons/files/*.json", "ladder", "a place that teachers' lesson files name"),
     ("playground/lessons/files/first-model.json", "rung", "the name of a step, in which visitors' progress is stored"),
     ("playground/lessons/files/*.json", "alike", "the name of a choice or of a fact"),

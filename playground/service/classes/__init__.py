@@ -9,7 +9,7 @@ tables.py      answers and results as CSV
 
 from ..store import StoreError
 from .codes import ClassError
-from .house import Classes, check_class_text
+from .house import Classes
 from .members import Klass, Member, Student
 
-__all__ = ["ClassError", "Classes", "Klass", "Member", "StoreError", "Student", "check_class_text"]
+__all__ = ["ClassError", "Classes", "Klass", "Member", "StoreError", "Student"]

@@ -8,11 +8,10 @@ import re
 import secrets
 import threading
 import unicodedata
-from collections import deque
 from collections.abc import Callable
 
 from ...kept import Latest
-from ..limits import STUDENT_NAME
+from ..limits import STUDENT_NAME, WRONG_CODES, WRONG_SECONDS
 
 WORDS = re.findall(
     r"\w+",
@@ -70,32 +69,12 @@ def same_secret(secret: object, kept: bytes) -> bool:
     return hmac.compare_digest(hashed(secret), kept)
 
 
-def one_line(text: object, most: int, what: str = "") -> str:
-    """Typed text as one line, without invisible characters or marks that would spill over the line.
-
-    Longer than `most` characters, it is cut, or refused with ClassError if `what` names it.
-    """
-    text = unicodedata.normalize("NFC", text) if isinstance(text, str) and len(text) < 100_000 else ""
-    # joiners hold emoji together; at most two marks on a letter are kept
+def one_line(text: object, most: int) -> str:
+    """Typed text as one line of at most this many characters, without invisible ones."""
+    text = unicodedata.normalize("NFC", text[: 10 * most]) if isinstance(text, str) else ""
+    # joiners hold emoji together
     kept = "".join(c if c == "\u200d" or not unicodedata.category(c).startswith(("C", "Z")) else " " for c in text)
-    kept = " ".join(re.sub(r"\s+", " ", _unstacked(kept)).split()).strip("\u200d ")
-    if len(kept) > most and what:
-        raise ClassError(f"A {what} has at most {most} characters, this one has {len(kept)}: shorten it.")
-    return kept[:most].rstrip()
-
-
-def _unstacked(text: str) -> str:
-    kept, marks = [], 0
-    for c in text:
-        marks = marks + 1 if unicodedata.category(c) in ("Mn", "Me") else 0
-        if marks <= 2:
-            kept.append(c)
-    return "".join(kept)
-
-
-def alphabets(name: str) -> set[str]:
-    """Which of the alphabets with similar letters a name uses."""
-    return {unicodedata.name(c, "").partition(" ")[0] for c in name if c.isalpha()} & {"LATIN", "CYRILLIC", "GREEK"}
+    return " ".join(kept.split()).strip("\u200d ")[:most].rstrip()
 
 
 def free_name(name: str, taken: set[str]) -> str:
@@ -107,27 +86,19 @@ def free_name(name: str, taken: set[str]) -> str:
     return found
 
 
-class Tries:
-    """How often something happened recently from each address. One address does not affect the others."""
+class WrongCodes:
+    """Wrong codes and teacher's links that came recently from each address. One address does not affect the others."""
 
-    def __init__(self, most: int, seconds: float, refusal: str, clock: Callable[[], float]):
-        self.most, self.seconds, self.refusal, self.clock = most, seconds, refusal, clock
-        self._lock = threading.Lock()
+    def __init__(self, clock: Callable[[], float]):
+        self.clock, self._lock = clock, threading.Lock()
         self._at = Latest(_FORGOTTEN)  # address → when
 
-    def check(self, address: str) -> None:
-        """Raise ClassError if this address has tried too often."""
-        with self._lock:
-            recent = self._at.get(address, deque())
-            while recent and recent[0] <= self.clock() - self.seconds:
-                recent.popleft()
-            if len(recent) >= self.most:
-                minutes = max(round((recent[0] + self.seconds - self.clock()) / 60), 1)
-                when = f"{minutes} minute{'s' if minutes > 1 else ''}"
-                raise ClassError(f"{self.refusal}: try again in {when}.")
-
     def count(self, address: str) -> None:
-        """Count one more try from this address."""
+        """Count one more from this address. Raises ClassError if it has sent too many."""
         with self._lock:
-            self._at[address] = self._at.get(address, deque())
-            self._at[address].append(self.clock())
+            recent = [at for at in self._at.get(address, ()) if at > self.clock() - WRONG_SECONDS]
+            if len(recent) >= WRONG_CODES:
+                minutes = max(round((recent[0] + WRONG_SECONDS - self.clock()) / 60), 1)
+                when = f"{minutes} minute{'s' * (minutes > 1)}"
+                raise ClassError(f"Too many wrong codes came from your network: try again in {when}.")
+            self._at[address] = [*recent, self.clock()]

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 from ...links import RunCard
 from ...studies.one_change import Experiment, Group
-from .house import card_from
-from .members import Klass, Report, Student
+from .members import Klass, Report, Student, card_from
 
 SHAPE = {"n_layers", "d_model", "n_heads", "n_kv_heads", "d_ff", "context_length"}
 GOES_WITH_SIZE = {
@@ -29,37 +28,29 @@ def experiment(klass: Klass, students: Sequence[Student], thing: str, names: dic
     """
     base = card_from(klass.letters)
     if base is None:
-        return Experiment(thing, (), False, 0, 0)
+        return Experiment(thing, (), False, 0)
     found: dict[tuple, dict[int, tuple[float, float | None, str]]] = {}
     labels: dict[tuple, tuple[str, bool]] = {}
-    repeated = left_out = 0
-    for student in students:
-        for run in student.runs:
-            if not run.report.complete:
-                continue
-            card = card_from(run.letters)
-            changed = _changed(base, card) if card is not None and run.report.repeatable else None
-            if changed is None or not _only(thing, changed):
-                left_out += 1
-                continue
+    complete = [(student, run) for student in students for run in student.runs if run.report.complete]
+    for student, run in complete:
+        card = card_from(run.letters)
+        changed = _changed(base, card) if card is not None and run.report.repeatable else None
+        if changed is not None and _only(thing, changed):
             key = tuple(sorted((name, repr(_value(card, name))) for name in changed))
-            runs = found.setdefault(key, {})
             labels[key] = _label(thing, run.report, card, changed), not changed
-            if card.training.seed in runs:
-                repeated += 1
-            else:
-                runs[card.training.seed] = run.report.loss, run.report.above, names[student.number]
+            result = run.report.loss, run.report.above, names[student.number]
+            found.setdefault(key, {}).setdefault(card.training.seed, result)
     above = thing == "text" and len(found) > 1
     groups = []
     for key, runs in found.items():
         rows = [(over if above else loss, name) for loss, over, name in runs.values()]
         known = [(value, name) for value, name in rows if value is not None]
-        left_out += len(rows) - len(known)
         if known:
             losses, owners = zip(*known)
             groups.append(Group(labels[key][0], losses, owners, labels[key][1]))
     groups.sort(key=lambda group: (not group.own, group.label))
-    return Experiment(thing, tuple(groups), above, repeated, left_out)
+    left_out = len(complete) - sum(len(group.losses) for group in groups)
+    return Experiment(thing, tuple(groups), above, left_out)
 
 
 def _changed(base: RunCard, card: RunCard) -> set[str]:

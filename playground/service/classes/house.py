@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from ...links import LinkError, RunCard
+from ...words.classroom import CHANGING
 from ..limits import (
     ANSWER,
     CLASS_ALONE_DAYS,
@@ -20,36 +20,20 @@ from ..limits import (
     CLASS_DAYS,
     CLASS_KEPT_DAYS,
     CLASS_RUNS,
-    CLASS_TEXT,
     CLASS_TITLE,
     CLASSES,
     CLASSES_PER_ADDRESS,
     STUDENT_NAME,
     STUDENTS,
-    WRONG_CODES,
-    WRONG_SECONDS,
 )
 from ..run_job import RunJob
-from ..runs import OWN_TEXT
 from ..store import Store
-from .codes import (
-    ClassError,
-    Tries,
-    alphabets,
-    free_name,
-    hashed,
-    new_code,
-    new_secret,
-    one_line,
-    regular,
-    same_secret,
-)  # fmt: skip
+from .codes import ClassError, WrongCodes, free_name, hashed, new_code, new_secret, one_line, regular, same_secret
 from .members import IN_FILE, Klass, Member, Report, Run, Student, report
 
 logger = logging.getLogger(__name__)
 
-CHANGES = ("", "seed", "size", "text")
-"""What each student is asked to change: nothing, or one thing."""
+_NO_CLASS = "No class has this code. Check its four words."
 SILENT_SECONDS = 180.0
 """After this long without news a run is taken to be over."""
 
@@ -59,8 +43,7 @@ class Classes:
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.time):
         self.store, self.clock = store, clock
-        wrong = "This code is wrong, like many others from your network"
-        self.wrong = Tries(WRONG_CODES, WRONG_SECONDS, wrong, clock)  # of codes and teacher's links; a right one works
+        self.wrong = WrongCodes(clock)
         self._swept = 0.0
 
     # ---- the teacher -------------------------------------------------------------------------------------------------
@@ -77,17 +60,9 @@ class Classes:
         address: str = "",
     ) -> tuple[Klass, str]:
         """A new class, and the secret that makes its maker the teacher. Raises ValueError."""
-        title = one_line(title, CLASS_TITLE, "title") or "A class"
-        if not 0 < hours <= 24 * CLASS_DAYS:
-            raise ClassError(f"A class lasts at most {CLASS_DAYS} days: choose an earlier end.")
-        if not lesson and not letters:
-            raise ClassError("A class needs something to do: choose a lesson, a run, or both.")
-        if changes not in CHANGES:
-            raise ClassError("Students can change the seed, the size, the text, or nothing.")
-        card = RunCard.from_letters(letters) if letters else None
-        check_class_text(text)
-        if card is not None and card.text == OWN_TEXT and not text.strip():
-            raise ClassError("There is no text yet: paste one for the class, or choose a language.")
+        title = one_line(title, CLASS_TITLE) or "A class"
+        if changes not in CHANGING or not 0 < hours <= 24 * CLASS_DAYS:
+            raise ClassError("Choose what the students change, and when the class ends.")
         self.sweep()
         now, code, secret, origin = self.clock(), new_code(), new_secret(), origin_of(address)
         kept = {"title": title, "lesson": lesson, "letters": letters, "text": text, "changes": changes}
@@ -108,8 +83,9 @@ class Classes:
         found = self.store.rows("SELECT * FROM classes WHERE code = ?", regular(code))
         if found and same_secret(secret, found[0]["secret"]):
             return self._klass(found[0])  # however often others guessed from the same network
-        self._guessed(bool(found), address)
-        raise ClassError("This is not the teacher's link of this class: copy all of it, to its last letter.")
+        self.wrong.count(address)
+        link = "This is not the teacher's link of this class: copy all of it, to its last letter."
+        raise ClassError(link if found else _NO_CLASS)
 
     def end(self, klass: Klass) -> None:
         """End the class now: nobody can join any more, and no further run counts."""
@@ -154,18 +130,17 @@ class Classes:
             raise ClassError("Type your class's code first: four words.")
         klass = self._of_code(regular(code))
         if klass is None:
-            self._guessed(False, address)
+            self.wrong.count(address)
+            raise ClassError(_NO_CLASS)
         if klass.ended:
             raise ClassError(f"The class “{klass.title}” has ended: ask for the code of another one.")
         return klass
 
     def join(self, code: object, name: object, visitor: str, address: str = "") -> Member:
         """Become a student of a class, or take another name there. Raises ClassError."""
-        name = one_line(name, STUDENT_NAME, "name")
+        name = one_line(name, STUDENT_NAME)
         if code and not name:
             raise ClassError("Choose a name first. Your teacher's board shows it.")
-        if len(alphabets(name)) > 1:
-            raise ClassError("This name mixes alphabets, so that it could look like another one: use one alphabet.")
         klass = self.invited(code, address)
         with self.store.change() as db:
             mine = db.execute("SELECT * FROM students WHERE class = ? AND visitor = ?", (klass.id, hashed(visitor)))
@@ -249,7 +224,7 @@ class Classes:
             return
         cut = [(at, *(one_line(part, ANSWER) for part in parts)) for at, *parts in answers[:CLASS_ANSWERS]]
         with self.store.change() as db:
-            place = (lesson[:60], min(max(step, 0), 99), min(max(steps, 0), 99), member.id)
+            place = (lesson, step, steps, member.id)
             changed = db.execute(
                 "UPDATE students SET lesson = ?1, step = ?2, steps = ?3 WHERE id = ?4 "
                 "AND (lesson, step, steps) IS NOT (?1, ?2, ?3)",
@@ -261,7 +236,7 @@ class Classes:
                     "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET question = excluded.question, "
                     "answer = excluded.answer, found = excluded.found, at = excluded.at "
                     "WHERE (answer, found) IS NOT (excluded.answer, excluded.found)",
-                    (member.id, lesson[:60], *row, self.clock()),
+                    (member.id, lesson, *row, self.clock()),
                 ).rowcount
             if changed:
                 _keep_latest(db, "answers", "rowid", member.id, CLASS_ANSWERS)
@@ -284,21 +259,12 @@ class Classes:
         if gone:
             self.store.wipe()
 
-    def _guessed(self, there: bool, address: str) -> None:
-        """Count a request without the class's secret, or for a class that does not exist. Raises ClassError."""
-        self.wrong.check(address)
-        self.wrong.count(address)
-        if not there:
-            raise ClassError("No class has this code. Check its four words.")
-
     def of_id(self, class_id: int) -> Klass | None:
         """The class with this id, as it is now; None if it was deleted."""
-        rows = self.store.rows("SELECT * FROM classes WHERE id = ?", class_id)
-        return self._klass(rows[0]) if rows else None
+        return next(map(self._klass, self.store.rows("SELECT * FROM classes WHERE id = ?", class_id)), None)
 
     def _of_code(self, code: str) -> Klass | None:
-        rows = self.store.rows("SELECT * FROM classes WHERE code = ?", code) if code else []
-        return self._klass(rows[0]) if rows else None
+        return next(map(self._klass, self.store.rows("SELECT * FROM classes WHERE code = ?", code)), None)
 
     def _klass(self, row: sqlite3.Row) -> Klass:
         names = ("id", "code", "title", "lesson", "letters", "text", "changes", "made", "ends", "version")
@@ -310,12 +276,6 @@ def origin_of(address: str) -> str:
     return hashed(address)[:2].hex() if address else ""
 
 
-def check_class_text(text: str) -> None:
-    """Raise ClassError for a text that is too long for a class to carry."""
-    if len(text) > CLASS_TEXT:
-        raise ClassError(f"A class's text may have at most {CLASS_TEXT:,} characters: use a part of it.")
-
-
 def _run(row: sqlite3.Row) -> Run:
     return Run(row["letters"], _read(row["report"]), row["at"])
 
@@ -323,15 +283,6 @@ def _run(row: sqlite3.Row) -> Run:
 @lru_cache(maxsize=1000)
 def _read(text: str) -> Report:
     return IN_FILE.validate_json(text)
-
-
-@lru_cache(maxsize=1000)
-def card_from(letters: str) -> RunCard | None:
-    """A card written by a run on this server; None if there is none, or if another version wrote it."""
-    try:
-        return RunCard.from_letters(letters) if letters else None
-    except LinkError:
-        return None
 
 
 def _touch(db: sqlite3.Connection, klass: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from pydantic import TypeAdapter
 
@@ -12,6 +13,7 @@ from ..cards import card_of, spec_of
 from ..limits import CURVE_POINTS, MODEL_SENTENCE
 from ..run_job import RunJob
 from ..runs import RunSpec
+from .codes import one_line
 
 
 @dataclass(frozen=True)
@@ -82,18 +84,23 @@ class Klass:
     """Grows with every change to what a board shows."""
     ended: bool
 
-    @property
-    def card(self) -> RunCard | None:
-        """The run's card. Raises LinkError if another version of the page made it."""
-        return RunCard.from_letters(self.letters) if self.letters else None
-
     def spec(self, number: int = 0) -> RunSpec | None:
-        """The run to which the controls of the student with this number are set."""
-        if self.card is None:
+        """The run to which the controls of the student with this number are set; None if the class has none."""
+        card = card_from(self.letters)
+        if card is None:
             return None
-        spec = spec_of(self.card, self.text)
+        spec = spec_of(card, self.text)
         own = spec.training.seed + (number if self.changes == "seed" else 0)
         return replace(spec, training=spec.training.replace(seed=own))
+
+
+@lru_cache(maxsize=1000)
+def card_from(letters: str) -> RunCard | None:
+    """A card written by a run on this server; None if there is none, or if another version wrote it."""
+    try:
+        return RunCard.from_letters(letters) if letters else None
+    except LinkError:
+        return None
 
 
 @dataclass(frozen=True)
@@ -164,7 +171,8 @@ def report(job: RunJob) -> tuple[str, Report] | None:
         loss=loss if loss is not None and math.isfinite(loss) else None,
         rungs=tuple((name, round(value, 6)) for name, value in view.baselines.losses()) if view.baselines else (),
         curve=_thinned(evaluations),
-        said=_beginning(sample["prompt"] + sample["text"]) if sample else "",
+        # U+FFFD stands for bytes that do not make a character
+        said=one_line((sample["prompt"] + sample["text"]).replace("\ufffd", " "), MODEL_SENTENCE) if sample else "",
         n_parameters=config.n_parameters,
         repeatable=not view.lengthened and job.used is None,
         causal=config.causal,
@@ -175,10 +183,3 @@ def _thinned(points: list[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
     if len(points) <= CURVE_POINTS:
         return tuple(points)
     return tuple(points[round(i * (len(points) - 1) / (CURVE_POINTS - 1))] for i in range(CURVE_POINTS))
-
-
-def _beginning(text: str) -> str:
-    """The first line of a text, without invisible characters."""
-    # U+FFFD stands for bytes that do not make a character
-    line = " ".join("".join(c if c.isprintable() and c != "\ufffd" else " " for c in text).split())
-    return line if len(line) <= MODEL_SENTENCE else line[: MODEL_SENTENCE - 1].rstrip() + "…"

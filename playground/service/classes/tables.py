@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 
 from .experiment import size_in_words
-from .house import Classes, card_from
-from .members import Klass
+from .house import Classes
+from .members import Klass, card_from
 
 
 def results_csv(classes: Classes, klass: Klass) -> str:

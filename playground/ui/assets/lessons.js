@@ -4,7 +4,7 @@
 const box = element.querySelector(".lesson"), list = element.querySelector(".lesson-list");
 const OPEN = "transformer-playground-lesson"; // in localStorage: whether a lesson is open, so that a page without one asks nothing
 let shown = null; // the whole value that stands here
-let held = null, kept = null; // what of the strip is being pressed, and what is to be shown after that
+let held = false, kept = null; // whether the strip is being pressed, and what is to be shown after that
 let asked = 0; // how many questions were asked
 let asking = 0; // the timer of an answer that is awaited; 0 for none
 let waiting = []; // what to tell when the answer has come
@@ -50,18 +50,11 @@ function accept(value) {
   if (waiting.length) ask(waiting.shift());
 }
 
-// A button or choice that is drawn anew, or scrolled away, between press and release would not be clicked: nothing is
-// drawn meanwhile, and what was pressed is clicked wherever it has gone.
-box.addEventListener("pointerdown", ({ target, clientX, clientY }) => {
-  held = { node: target.closest("button, label"), at: [clientX, clientY] };
-});
-box.addEventListener("click", ({ target }) => held?.node?.contains(target) && (held.node = null), true);
-addEventListener("pointerup", ({ clientX, clientY }) => held && setTimeout(release, 0, Math.hypot(clientX - held.at[0], clientY - held.at[1]) < 8), true);
-addEventListener("pointercancel", () => held && release(false), true);
-function release(meant) {
-  const node = meant && held?.node;
-  held = null;
-  if (node && node.isConnected) node.click();
+// A button or choice that is drawn anew between press and release would not be clicked: nothing is drawn meanwhile.
+box.addEventListener("pointerdown", () => void (held = true));
+for (const kind of ["pointerup", "pointercancel"]) addEventListener(kind, () => held && setTimeout(release), true);
+function release() {
+  held = false;
   if (kept) show(kept);
   kept = null;
 }
@@ -81,7 +74,7 @@ function show(value) {
   const scrolled = same ? body()?.scrollTop : 0;
   box.innerHTML = value.html;
   if (scrolled && body()) body().scrollTop = scrolled;
-  box.classList.toggle("lesson-folded", Boolean(value.folded));
+  fold(same && !value.arrives && box.classList.contains("lesson-folded"));
   if (draft !== null) restore(draft);
   if (!same || value.arrives || value.points) window.playground?.form?.settled("train_form");
   if (!same || value.arrives) {
@@ -104,6 +97,11 @@ function show(value) {
     body().scrollTop += answer.getBoundingClientRect().top - body().getBoundingClientRect().top;
     setTimeout(() => reveal(false), 400);
   }
+}
+function fold(folded) {
+  box.classList.toggle("lesson-folded", folded);
+  const button = box.querySelector("[data-do=fold]");
+  if (button) [button.textContent, button.ariaExpanded] = folded ? ["Expand", "false"] : ["Collapse", "true"];
 }
 // Only the parts that the step needs stay unfolded.
 function foldAll() {
@@ -139,8 +137,6 @@ function cover(covers) {
   for (const first of ["begun", "done", "later"]) {
     if (covers[first]?.length) rule += `:is(${covers[first].join(", ")})::after { content: "${COVER[first]}" !important; }`;
   }
-  const narrow = selectors.filter((one) => (find(one)?.offsetWidth ?? 400) < 90); // a single number
-  if (narrow.length) rule += `:is(${narrow.join(", ")})::after { content: "?" !important; }`;
   if (hidden.textContent === rule) return;
   hidden.textContent = rule;
   before = null; // what stood behind it has not changed by coming to light
@@ -164,7 +160,7 @@ function withTitle(node) {
 
 // The place that the step points at keeps its outline whatever gradio draws anew.
 function outline() {
-  const node = shown?.point && !shown.folded ? find(shown.point.at) : null;
+  const node = shown?.point ? find(shown.point.at) : null;
   if (outlined && outlined !== node) outlined.classList.remove("lesson-here");
   outlined = node;
   if (node && !node.classList.contains("lesson-here")) node.classList.add("lesson-here");
@@ -214,6 +210,7 @@ element.addEventListener("click", (event) => {
   if (!button || button.disabled) return;
   if (button.dataset.lesson) ask({ do: "open", lesson: button.dataset.lesson });
   else if (button.dataset.go) ask({ do: "go", step: Number(button.dataset.go) });
+  else if (button.dataset.do === "fold") fold(!box.classList.contains("lesson-folded"));
   else if (button.dataset.do) {
     if (button.dataset.do === "close" && location.search.includes("lesson=")) history.replaceState(null, "", location.pathname);
     ask({ do: button.dataset.do });
@@ -242,7 +239,6 @@ document.addEventListener("click", (event) => {
 setInterval(() => {
   if (!shown?.open || document.hidden) return;
   outline();
-  cover(shown.covers ?? {}); // a number that was not drawn before is narrow now
   const awaits = shown.awaits;
   if (asking) return;
   if (awaits && (awaits.kind === "shown" || awaits.kind === "changed")) {

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import html
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
-from ...lessons.progress import Progress
+import numpy as np
+
+from ...lessons.progress import Answer, Progress
 from ...lessons.reading import Ask, Lesson, find_lesson
 from ...service.classes import ClassError, Classes, StoreError
 from ..forms.fields import is_number, said
 from .picture import lesson_title
 
 BINS = 8
-"""Most bars for a question whose answers are numbers."""
+"""Bars for a question whose answers are numbers."""
 
 
 def tell(classes: Classes, visitor: Any, lesson: Lesson, progress: Progress) -> None:
@@ -26,28 +28,28 @@ def tell(classes: Classes, visitor: Any, lesson: Lesson, progress: Progress) -> 
     """
     if not classes.store.there:
         return
-    rows = progress.report(lesson)
+    given = [(number, step.ask, progress.answer(lesson, step)) for number, step in enumerate(lesson.steps, 1)]
     answers = [
-        (number, step.ask.question, worded(step.ask, row["guess"]), _found(step.ask, row))
-        for number, (step, row) in enumerate(zip(lesson.steps, rows), 1)
-        if step.ask is not None and row["guess"] is not None
+        (number, ask.question, worded(ask, answer.guess), _found(ask, answer))
+        for number, ask, answer in given
+        if ask is not None and answer.guess is not None
     ]
     with contextlib.suppress(ClassError, StoreError):
-        classes.progress(visitor, lesson.id, sum(row["ticked"] for row in rows), len(rows), answers)
+        classes.progress(visitor, lesson.id, sum(progress.ticked(lesson)), len(lesson.steps), answers)
 
 
 def worded(ask: Ask, answer: Any) -> str:
     """An answer as a student sees it: a choice's words, or a number of three digits with its unit."""
-    if is_number(answer):
-        return f"{said(float(f'{answer:.3g}'))} {ask.unit}".strip()
-    return str(ask.choices.get(answer, answer)) if isinstance(answer, str) else ""
+    if ask.number is not None and is_number(answer):
+        return f"{said(float(f'{answer:.3g}'))} {ask.number.unit}".strip()
+    return str(ask.choices.get(answer, answer))
 
 
-def _found(ask: Ask, row: dict[str, Any]) -> str:
+def _found(ask: Ask, answer: Answer) -> str:
     """The answer in the student's own numbers, and whether the guess was right."""
-    if row["truth"] is None:
+    if answer.truth is None:
         return ""
-    return worded(ask, row["truth"]) + {True: " (right)", False: " (wrong)"}.get(row["right"], "")
+    return worded(ask, answer.truth) + {True: " (right)", False: " (wrong)"}.get(answer.right, "")
 
 
 def answers_html(rows: Sequence[Mapping[str, Any]], students: int) -> str:
@@ -68,7 +70,7 @@ def answers_html(rows: Sequence[Mapping[str, Any]], students: int) -> str:
         judged = [row["found"] for row in given if row["found"].endswith(")")]
         counts += f", {sum(found.endswith('(right)') for found in judged)} right" if judged else ""
         bars = histogram([row["answer"] for row in given], _ask_of(lesson, step, question))
-        most = max(count for _, count in bars)
+        most = max(count for _, count in bars) or 1
         drawn = "".join(
             f'<li><span>{html.escape(label)}</span><i style="--share: {count / most:.3f}"></i><b>{count}</b></li>'
             for label, count in bars
@@ -81,40 +83,23 @@ def answers_html(rows: Sequence[Mapping[str, Any]], students: int) -> str:
 
 
 def histogram(given: Sequence[str], ask: Ask | None) -> list[tuple[str, int]]:
-    """(answer, how often it was given): choices in the question's order, numbers in equal ranges from the lowest.
+    """(answer, how often it was given): choices in the question's order, numbers in equal parts of its scale.
 
     Args:
-        ask: the question; None if its lesson no longer exists.
+        ask: the question; None if its lesson no longer asks it.
     """
-    if ask is not None and ask.choices:
-        counts = Counter(given)
-        known = list(ask.choices.values())
-        return [(text, counts.pop(text, 0)) for text in known] + list(counts.items())
-    numbers = [_number(answer) for answer in given]
-    if None in numbers:
-        return sorted(Counter(given).items(), key=lambda item: (-item[1], item[0]))
-    distinct = sorted(set(numbers))
-    if len(distinct) <= BINS:
-        unit = ask.unit if ask else ""
-        return [(f"{said(number)} {unit}".strip(), numbers.count(number)) for number in distinct]
-    low, high = distinct[0], distinct[-1]
-    wide = (high - low) / BINS
-    places = [min(int((number - low) / wide), BINS - 1) for number in numbers]
-    edges = [said(float(f"{low + i * wide:.3g}")) for i in range(BINS + 1)]
-    return [(f"{edges[i]} to {edges[i + 1]}", places.count(i)) for i in range(BINS)]
+    counts = Counter(given)
+    if ask is None:
+        return counts.most_common()
+    if ask.choices:
+        return [(text, counts[text]) for text in ask.choices.values()]
+    scale = ask.number
+    numbers = [float(answer.split()[0].replace(",", "")) for answer in given]
+    found, edges = np.histogram(numbers, BINS, (scale.least, scale.most))
+    labels = [f"{low:g} to {high:g} {scale.unit}".strip() for low, high in pairwise(edges)]
+    return list(zip(labels, found.tolist()))
 
 
 def _ask_of(lesson: str, step: int, question: str) -> Ask | None:
-    found = find_lesson(lesson)
-    ask = found.steps[step - 1].ask if found and 0 < step <= len(found.steps) else None
-    return ask if ask is not None and _without_numbers(ask.question) == _without_numbers(question) else None
-
-
-def _without_numbers(question: str) -> str:
-    """A question without its numbers: a class may have its own number of steps."""
-    return re.sub(r"[\d,]+", "", question)
-
-
-def _number(answer: str) -> float | None:
-    found = re.match(r"-?[\d,]*\.?\d+", answer)
-    return float(found[0].replace(",", "")) if found else None
+    steps = found.steps[step - 1 : step] if (found := find_lesson(lesson)) else ()
+    return next((each.ask for each in steps if each.ask and each.ask.question == question), None)

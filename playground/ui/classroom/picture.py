@@ -8,7 +8,6 @@ from typing import Any
 
 from ...figures.classroom import class_curves, class_spread
 from ...lessons.reading import find_lesson
-from ...links import LinkError
 from ...service.classes import Klass, Member, Student
 from ...service.classes.experiment import experiment
 from ...service.classes.house import SILENT_SECONDS
@@ -39,7 +38,7 @@ def strip_html(member: Member, latest: Run | None) -> str:
     elif klass.letters:
         where = "The lesson trains" if klass.lesson else "Your run"
         parts.append(f"{where}: {run_in_words(klass, member.number)} {words.CHANGING[klass.changes]}")
-    if latest is not None:
+    if latest is not None and latest.report.loss is not None:
         report = latest.report
         parts.append(words.latest_words(report.loss, report.step, report.planned, report.above))
     paragraphs = "".join(f"<p>{html.escape(part)}</p>" for part in parts)
@@ -51,25 +50,14 @@ def strip_html(member: Member, latest: Run | None) -> str:
 
 def run_in_words(klass: Klass, number: int = 0) -> str:
     """The run to which everybody's controls are set, as a sentence."""
-    try:
-        spec = klass.spec(number)
-    except LinkError as problem:
-        return f"It cannot be set up here: {problem}."
-    text, size = texts.SOURCES.get(spec.source.kind, spec.source.kind), form.size_of(_values(spec))
+    spec = klass.spec(number)
+    if spec is None:
+        return "It cannot be set up here."
+    text, size = texts.SOURCES.get(spec.source.kind, spec.source.kind), form.values_of(spec)["size"]
     shape = form.SIZES.get(size, f"{spec.model.n_layers} layers of width {spec.model.d_model}")
     text = "the class's own text" if spec.source.text else text
-    seed = f"seed {spec.training.seed}"
-    if klass.changes == "seed" and not number:
-        seed += " + the student’s number"
-    return f"{text}, {shape}, {in_steps(spec.training.steps)}, {seed}."
-
-
-def _values(spec: Any) -> dict[str, Any]:
-    shape = {
-        name: getattr(spec.model, name) or 0
-        for name in ("n_layers", "d_model", "n_heads", "n_kv_heads", "d_ff", "context_length")
-    }
-    return shape | {"source": spec.source.kind}
+    seed = spec.training.seed if number or klass.changes != "seed" else "= the student’s number"
+    return f"{text}, {shape}, {in_steps(spec.training.steps)}, seed {seed}."
 
 
 # ---- the board -------------------------------------------------------------------------------------------------------
@@ -128,14 +116,7 @@ def table_html(klass: Klass, students: Sequence[Student], hidden: bool, now: flo
     if not students:
         return theme.quiet(words.NO_STUDENTS)
     names, lessons = names_of(students, hidden), bool(klass.lesson) or any(student.steps for student in students)
-    head = [
-        "Name",
-        *(["Lesson"] if lessons else []),
-        "Run",
-        "Loss",
-        "Above best possible",
-        Cell("It writes", kind="words"),
-    ]
+    head = ["Name", *["Lesson"] * lessons, "Run", "Loss", "Above best possible", Cell("It writes", kind="words")]
     rows = []
     for student in students:
         run, row = student.latest, [Cell(html=bdi(names[student.number]))]
@@ -155,10 +136,9 @@ def table_html(klass: Klass, students: Sequence[Student], hidden: bool, now: flo
                 Cell(html=bdi(report.said), kind="words class-said"),
             ]
         rows.append(row)
-    latest = [student.latest.report for student in students if student.latest]
-    keys = {report.text_key for report in latest if report.text_key}
-    note = words.comparing_words(len(keys), any(report.floor for report in latest))
-    return theme.table(head, rows, classes="class-table") + (theme.quiet(note) if note else "")
+    texts_learned = {student.latest.report.text_key for student in students if student.latest}
+    note = theme.quiet(words.COMPARING) if len(texts_learned) > 1 else ""
+    return theme.table(head, rows, classes="class-table") + note
 
 
 def curves(klass: Klass, students: Sequence[Student], hidden: bool) -> Any:
@@ -170,9 +150,8 @@ def curves(klass: Klass, students: Sequence[Student], hidden: bool) -> Any:
     drawn = [(name, report) for name, report in last if report.text_key == key]
     rungs = next((report.rungs for _, report in drawn if report.rungs), ())
     lines = [(name, report.curve) for name, report in drawn]
-    unmasked = sum(not report.causal for _, report in drawn)
     losses, best = [curve[-1][1] for _, curve in lines], dict(rungs).get("floor")
-    return show(class_curves(lines, rungs), words.class_words(losses, best, len(last) - len(drawn), unmasked))
+    return show(class_curves(lines, rungs), words.class_words(losses, best, len(last) - len(drawn)))
 
 
 def spread(klass: Klass, students: Sequence[Student], hidden: bool) -> Any:
@@ -180,4 +159,4 @@ def spread(klass: Klass, students: Sequence[Student], hidden: bool) -> Any:
     found = experiment(klass, students, klass.changes or "seed", names_of(students, hidden))
     groups = [(g.label, g.losses, g.names, g.mean, g.margin) for g in found.groups[:8]]
     unit = "above the best possible loss" if found.above_floor else "validation loss"
-    return show(class_spread(groups, unit, positive=not found.above_floor), words.experiment_words(found))
+    return show(class_spread(groups, unit), words.experiment_words(found))

@@ -17,7 +17,8 @@ class Selection(Selected):
     """Whether the names are hidden."""
     answered: bool = False
     """Whether any question was answered."""
-    source: str = ""
-    """The text in the form that makes a class."""
+    lesson: str = ""
+    source: str = "stories"
+    """The lesson and the text in the form that makes a class."""
     note: str = ""
     """Why there is no longer a class: left, deleted or gone."""

@@ -5,18 +5,15 @@ from __future__ import annotations
 import html
 from typing import Any
 
-from ...lessons.reading import Lesson, Step
-from ...links import LinkError
+from ...lessons.reading import Lesson
 from ...service.classes import ClassError, Classes, Member
 from ...service.limits import STUDENT_NAME
-from ...service.runs import RunSpec
 from .. import theme
 from ..forms import run as form
 from ..page import Page
 from ..panel import Asked, Shown, Slot, deed_button
 from ..tabs.train.settings import Settings
 from . import picture
-from .make import run_asked
 from .selection import Selection
 
 JOIN = f"""<fieldset data-for="start join invited" class="stack" id="class-joining">
@@ -63,7 +60,7 @@ class Students:
 
     def _fills(self, member: Member) -> dict[str, Any]:
         """The values for the Train tab's form; none if the class has no run."""
-        spec = _spec(member)
+        spec = member.klass.spec(member.number)
         if spec is None:
             return {}
         return {"fills": self.settings.held(form.values_of(spec)), "tab": "train"}
@@ -73,14 +70,15 @@ class Students:
         member = self.classes.member(visitor) if lesson is not None else None
         if member is None or member.klass.ended or member.klass.lesson != lesson.id:
             return lesson
-        try:
-            spec, asks = _spec(member), run_asked(lesson)
-        except ValueError:
+        spec = member.klass.spec(member.number)
+        if spec is None:
             return lesson
-        if spec is None or asks.get("source") != spec.source.kind:
-            return lesson
-        own = {"train.steps": spec.training.steps, "train.seed": spec.training.seed, "train.patience": 0}
-        return lesson.model_copy(update={"steps": tuple(_with_run(step, own) for step in lesson.steps)})
+        training = spec.training
+        own = {"train.steps": training.steps, "train.seed": training.seed, "train.patience": 0}
+        steps = [
+            step.model_copy(update={"sets": step.sets | own}) if step.doing == "run" else step for step in lesson.steps
+        ]
+        return lesson.model_copy(update={"steps": steps})
 
     # ---- what they see -----------------------------------------------------------------------------------------------
 
@@ -110,21 +108,3 @@ def _buttons(member: Member) -> str:
         parts.append(deed_button("Set the controls", "set_class_run", id="class-set"))
     parts.append(deed_button("Leave the class", "leave_class", kind="link", data_sure=_SURE, id="class-leave"))
     return "".join(parts)
-
-
-def _with_run(step: Step, own: dict[str, int]) -> Step:
-    """A lesson step that trains the class's run instead, with the run's number of training steps in its words."""
-    if "train.source" not in step.sets:
-        return step
-    old, new = (f"{sets.get('train.steps', 0):,} steps" for sets in (step.sets, own))
-    ask = step.ask and step.ask.model_copy(update={"question": step.ask.question.replace(old, new)})
-    changes = {"sets": {**step.sets, **own}, "say": step.say.replace(old, new), "ask": ask}
-    return step.model_copy(update=changes)
-
-
-def _spec(member: Member) -> RunSpec | None:
-    """The run to which this student's controls are set. Raises ClassError."""
-    try:
-        return member.klass.spec(member.number)
-    except LinkError as problem:
-        raise ClassError(f"The class's run cannot be set up here: {problem}.") from problem

@@ -11,7 +11,7 @@ from ...inspection.precision import PrecisionCost
 from ...inspection.replay import Appearance, appearance
 from ...lessons.progress import Progress
 from ...lessons.reading import Lesson, Needed, Step
-from ...lessons.scene import NotYet, Scene, Unsettled
+from ...lessons.scene import NotYet, Scene
 from ...model import ModelConfig
 from ...service.comparisons import ComparisonJob
 from ...service.precision import seen
@@ -26,8 +26,6 @@ from ..tabs.inspect.selection import Selection, parsed
 from ..tabs.inspect.tested import roles_of
 from ..under_way import left
 
-OWN = "own"
-"""In a step's `model`: the visitor's newest own model."""
 PAIRS = ("with", "without")
 """In a step's `model`: the mixture that this lesson has trained with a balance loss, and the one without."""
 HABIT = "induction"
@@ -58,20 +56,12 @@ class Here(Scene):
         return next((model for model in ids if model and self.page.registry.has(model, self.visitor)), None)
 
     def _id_of(self, name: str) -> str:
-        """The id of a named model; `own` is the visitor's newest."""
-        if name == OWN:
-            entries = [entry.id for entry in self.page.registry.models(self.visitor) if not entry.shipped]
-            return next(filter(self._counts, entries), "")
+        """The id of a named model."""
         if name in PAIRS:
             job = self.pair_job(balanced=name == "with")
             return job.model_ids["moe"] if job else ""
         own = self.runs(name) if name in (*self.lesson.runs, "run") else []
         return own[-1].id if own else f"shipped-{name}"
-
-    def _counts(self, model: str) -> bool:
-        """Whether a model is one that the lesson means by `own`."""
-        needed, job = self.lesson.runs.get(OWN), self.page.board.find(self.visitor, model)
-        return needed is None or (isinstance(job, RunJob) and _fits(needed, job))
 
     def runs(self, name: str) -> list[RunJob]:
         """The visitor's runs that count as the one of this name, the newest last."""
@@ -104,6 +94,7 @@ class Here(Scene):
         return self.step.doing not in ("run", "pair", "balance") or self.awaited() is not None
 
     def trains(self) -> str:
+        """How long the training for which the step waits still takes, in words; empty if it is not under way."""
         job = self.awaited()
         return f"Training{left(job.view().time_left)}." if job is not None and job.active else ""
 
@@ -121,15 +112,15 @@ class Here(Scene):
     def checkpoint(self) -> Checkpoint:
         about = self.about()
         if about not in (None, self.model):
-            raise Unsettled("This step is about another model. Press “Show me where” to choose it.")
+            raise NotYet("This step is about another model. Press “Show me where” to choose it.")
         if about is None and "model" in self.step.sets and self.page.board.active(self.visitor) is not None:
-            raise Unsettled("Your model is still training. Wait until the run ends.")
+            raise NotYet("Your model is still training. Wait until the run ends.")
         return self.page.registry.get(self.model, self.visitor)
 
     def look(self) -> Look:
         self.checkpoint()
         if self.seen_at.model != self.model:
-            raise Unsettled("Open Inspect and wait until it shows this model.")
+            raise NotYet("Open Inspect and wait until it shows this model.")
         looks, at = self.page.shared("inspect.looks"), self.seen_at
         return looks.look(self.visitor, self.model, at.prompt, example=at.subject)
 

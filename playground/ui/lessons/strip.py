@@ -37,8 +37,8 @@ LISTENS = {
     "pair": ("#moe-bar", "#moe-verdict"),
     "balance": ("#moe-bar", "#moe-verdict"),
     "when": (
-        "#status", "#samples", "#generate-panel [data-slot=game-result]", PLACES["receipt"].selector,
-        "#inspect-panel [data-slot=edits-in-force]",
+        "#status", "#samples", "#generate-panel [data-slot=game-result]",
+        "#inspect-panel :is([data-slot=receipt], [data-slot=edits-in-force])",
     ),
 }  # fmt: skip
 """Action → what on the page shows that it may be done by now."""
@@ -115,8 +115,7 @@ class Strip:
         visitor = values[self.page.visitor]
         if does == "resume" and (asked := query_of(request).get("lesson")) and said.get("linked") is True:
             if find_lesson(asked) is None:
-                there = "; there are " + ", ".join(f"{lesson.number} {lesson.title}" for lesson in all_lessons())
-                return {self.strip: self._value(progress, problem=f"There is no lesson “{asked[:40]}”{there}.")}
+                return {self.strip: self._value(progress, problem=f"There is no lesson “{asked[:40]}”.")}
             does, said = "open", {"lesson": asked}
         if does == "open":
             lesson = find_lesson(said.get("lesson"))
@@ -135,8 +134,6 @@ class Strip:
             self._open(progress, lesson, visitor)
         if does == "go":
             progress.step = min(max(whole(said.get("step")), 0), len(lesson.steps) - 1)
-        if does in ("fold", "go"):
-            progress.folded = does == "fold" and not progress.folded
         here = Here(self.page, lesson, lesson.steps[progress.step], progress, values)
         step, answer, sets, problem = here.step, here.answer, {}, ""
         if does in ("open", "again") and step.point == "bets" and not any(progress.ticked(lesson)):
@@ -175,7 +172,7 @@ class Strip:
             runs = [job.id for kind in (RunJob, ComparisonJob) for job in self.page.board.of(visitor, kind=kind)]
             progress.before[lesson.id] = runs[-LESSON_RUNS:]
         ticked = progress.ticked(lesson)
-        progress.lesson, progress.folded = lesson.id, False
+        progress.lesson = lesson.id
         progress.step = ticked.index(False) if False in ticked else 0
 
     def _settle(self, here: Here) -> str:
@@ -289,15 +286,14 @@ class Strip:
         if here is None:
             return value | {"html": theme.notice(problem, "warning") if problem else ""}
         step, answer = here.step, here.answer
-        place, shown = where(step, answer), strip_html(here.lesson, progress, here, problem)
-        covers = {} if progress.folded else covered(here.lesson, progress, step, begun=here.begun())
-        live = ("{" in step.say or asks(step, answer)) and place is not None and not answer.told
+        place, shown = where(step, answer), strip_html(progress, here, problem)
+        covers = covered(here.lesson, progress, step, begun=here.begun())
+        live = ("{" in step.say or answer.asked(step)) and place is not None and not answer.told
         value |= {
             "html": shown,
             "key": zlib.crc32(f"{shown}{covers}".encode()),
             "live": place.selector if live else "",
             "step": step.id,
-            "folded": progress.folded,
             "point": {"at": place.selector} if place else None,
             "awaits": None if answer.told else awaited(step, answer),
             "arrives": arrives,
@@ -325,11 +321,6 @@ def begun(lesson: Lesson, at: Step) -> dict[str, Any]:
     return found
 
 
-def asks(step: Step, answer: Answer) -> bool:
-    """Whether the step has a question that is not yet answered."""
-    return step.ask is not None and answer.guess is None
-
-
 def covered(lesson: Lesson, progress: Progress, at: Step, *, begun: bool) -> dict[str, list[str]]:
     """Places that hold an answer, by what must come first: this step's `guess`, its end (`done`), a `later` step.
 
@@ -339,9 +330,9 @@ def covered(lesson: Lesson, progress: Progress, at: Step, *, begun: bool) -> dic
     needs = {at.point, at.then, at.done.place if at.done else "", *(at.ask.covers if at.ask else ())}
     own = list(at.ask.covers) if at.ask else []
     undone = at.ask is not None and at.ask.until == "done" and not answer.done
-    first = "guess" if asks(at, answer) else "done" if undone else "" if begun or answer.done else "begun"
+    first = "guess" if answer.asked(at) else "done" if undone else "" if begun or answer.done else "begun"
     open_later = [
-        step for step in lesson.steps[lesson.steps.index(at) + 1 :] if asks(step, progress.answer(lesson, step))
+        step for step in lesson.steps[lesson.steps.index(at) + 1 :] if progress.answer(lesson, step).asked(step)
     ]
     later = [name for step in open_later for name in step.ask.covers if name not in needs]
     return {

@@ -10,9 +10,8 @@ from hashlib import sha256
 from ...lessons.judging import filled, missing
 from ...lessons.progress import Answer, Progress
 from ...lessons.reading import Lesson, Step, all_lessons
-from ...lessons.scene import Scene
-from ...lessons.vocabulary import DO
 from .. import theme
+from .scenes import Here
 
 BACK = ' disabled title="This is the first step."'
 """The Back button's reason when it leads nowhere."""
@@ -36,46 +35,40 @@ def _item(lesson: Lesson) -> str:
     )
 
 
-def strip_html(lesson: Lesson, progress: Progress, scene: Scene, problem: str = "") -> str:
+def strip_html(progress: Progress, here: Here, problem: str = "") -> str:
     """The open lesson at its step. Everything is escaped."""
-    step, at, ticked = lesson.steps[progress.step], progress.step, progress.ticked(lesson)
-    answer = progress.answer(lesson, step)
+    lesson, step, answer = here.lesson, here.step, here.answer
+    at, ticked = progress.step, progress.ticked(lesson)
     dots = "".join(_dot(i, other, ticked[i], i == at) for i, other in enumerate(lesson.steps))
-    last, fold = at + 1 == len(lesson.steps), "Expand" if progress.folded else "Collapse"
-    trains = "" if answer.done else scene.trains()
-    brief = filled(scene, _brief(step, answer, trains), "…")
-    brief = f'<p class="lesson-brief">{_worded(brief)}</p>' if progress.folded else ""
+    trains = "" if answer.done else here.trains()
     done = " class=lesson-ticked" if answer.told else ""
     head = (
         f'<header{done}><p class="lesson-name"><strong>Lesson {lesson.number}: {html.escape(lesson.title)}</strong> '
-        f"<span>step {at + 1} of {len(lesson.steps)}</span></p>{brief}<ol>{dots}</ol>"
+        f"<span>step {at + 1} of {len(lesson.steps)}</span></p><ol>{dots}</ol>"
         f'<button type="button" class="lesson-back" data-go="{at - 1}" aria-label="Back"{BACK if not at else ""}>←'
         f"</button>{_onward(lesson, at, trains)}"
-        f'<button type="button" data-do="fold" aria-expanded="{str(not progress.folded).lower()}">{fold}</button>'
+        '<button type="button" data-do="fold"></button>'
         '<button type="button" data-do="close">Leave</button></header>'
     )
-    if progress.folded:
-        return head
     does = []
-    asks = step.ask is not None and answer.guess is None
-    waiting = missing(scene, step) if asks or not (step.ask or answer.told) else ""
+    asked = answer.asked(step)
+    waiting = missing(here, step) if asked or not (step.ask or answer.told) else ""
     if waiting:
         does.append(f'<p class="lesson-still">{_worded(waiting)}</p>')
-    elif asks:
-        does.append(_asked(step, scene))
+    elif asked:
+        does.append(_asked(step, here))
     if problem:
         does.append(theme.notice(problem, "warning"))
     if answer.told:
         does.append(_answered(step, answer))
     elif not waiting and (waits := _waits(step, answer, trains)):
-        does.append(f'<p class="lesson-waits">{_worded(filled(scene, waits, "…"))}</p>')
-    rest = ticked.count(False)
-    if last and answer.told:
-        left = f"One step is left: step {ticked.index(False) + 1}." if rest == 1 else f"{rest} steps are left."
-        does.append(f'<p class="lesson-over">{left if rest else "Lesson finished."}</p>')
+        does.append(f'<p class="lesson-waits">{waits}</p>')
+    if at + 1 == len(lesson.steps) and answer.told:
+        left = [str(i) for i, done in enumerate(ticked, 1) if not done]
+        does.append(f'<p class="lesson-over">{"Steps left: " + ", ".join(left) if left else "Lesson finished"}.</p>')
     point = '<button type="button" data-do="show">Show me where</button>' if step.point else ""
     again = '<button type="button" data-do="again">Start the lesson again</button>' if any(ticked) else ""
-    said = "" if waiting and "{" in step.say else filled(scene, step.say, "…")
+    said = "" if waiting and "{" in step.say else filled(here, step.say, "…")
     say = (
         f'<h3 tabindex="-1">{html.escape(step.title)}</h3><p>{_worded(said)}</p>'
         f'<p class="lesson-aside">{point}{again}</p>'
@@ -101,13 +94,6 @@ def _onward(lesson: Lesson, at: int, trains: str) -> str:
     return f'<button type="button" class="lesson-next" data-lesson="{after[0].id}" title="{title}">{words}</button>'
 
 
-def _brief(step: Step, answer: Answer, trains: str) -> str:
-    """The task, in the one line of a folded strip."""
-    if step.ask is not None and answer.guess is None:
-        return "A question is waiting: expand the lesson."
-    return "Done. Continue." if answer.told else _waits(step, answer, trains)
-
-
 def _dot(i: int, step: Step, done: bool, here: bool) -> str:
     said = html.escape(f"Step {i + 1}, {step.title}{', done' if done else ''}", quote=True)
     current = ' aria-current="step"' if here else ""
@@ -125,22 +111,22 @@ def shuffled(choices: Mapping[str, str], visitor: str, question: str) -> list[tu
     return sorted(choices.items(), key=lambda each: sha256(f"{visitor} {question} {each[0]}".encode()).digest())
 
 
-def _asked(step: Step, scene: Scene) -> str:
-    ask = step.ask
-    if ask.kind == "choice":
+def _asked(step: Step, here: Here) -> str:
+    ask, scale = step.ask, step.ask.number
+    if scale is None:
         given = "".join(
             f'<label><input type="radio" name="lesson-guess" required value="{html.escape(name, quote=True)}"> '
             f"{_worded(words)}</label>"
-            for name, words in shuffled(ask.choices, scene.visitor, ask.question)
+            for name, words in shuffled(ask.choices, here.visitor, ask.question)
         )
     else:
-        middle = ask.least + round((ask.most - ask.least) / 2 / ask.step) * ask.step
-        scale = f'min="{ask.least:g}" max="{ask.most:g}" value="{middle:g}" required aria-label="Your guess"'
+        middle = scale.least + round((scale.most - scale.least) / 2 / scale.step) * scale.step
+        ends = f'min="{scale.least:g}" max="{scale.most:g}" value="{middle:g}" required aria-label="Your guess"'
         given = (
-            f'<span class="lesson-slider"><input type="range" {scale} step="{ask.step:g}">'
-            f'<input type="number" {scale} step="any"> {html.escape(ask.unit)}</span>'
+            f'<span class="lesson-slider"><input type="range" {ends} step="{scale.step:g}">'
+            f'<input type="number" {ends} step="any"> {html.escape(scale.unit)}</span>'
         )
-    question = _worded(filled(scene, ask.question, "…"))
+    question = _worded(filled(here, ask.question, "…"))
     return (
         f'<form class="lesson-ask"><fieldset><legend>{question}</legend>{given}'
         '<button type="submit">Guess</button></fieldset></form>'
@@ -158,16 +144,11 @@ def _answered(step: Step, answer: Answer) -> str:
 
 
 def _waits(step: Step, answer: Answer, trains: str) -> str:
-    """What is left to do, in words."""
-    if step.ask is not None and answer.guess is None:
+    """What the visitor waits for, in words."""
+    if answer.asked(step):
         return "Guess, and the answer appears here." if answer.done and step.done else ""
     if not step.done or answer.done:
         return "" if answer.told else "The answer appears here as soon as its numbers are ready."
     if trains:
-        return f"{trains} {DO[step.doing].partition('. ')[2]}"
-    guess = "Your guess is in. " if step.ask is not None else ""
-    default, does = "Do what the step says.", step.done.place or step.doing
-    if step.done.when:
-        does, _, value = step.done.when.parts[0]
-        default = f"Play on until {value} rounds are over." if does == "bets" else default
-    return guess + DO.get(does, default)
+        return f"{trains} The answer comes when it ends."
+    return "Your guess is in. The answer appears here once this is done." if step.ask is not None else ""

@@ -13,7 +13,7 @@ from ....game.rules import SURE, YOU, stakes
 from ....service.game import Games, Position
 from ....service.limits import TYPED
 from ....storage import Checkpoint
-from ....words.game import PLAYERS, in_bits, luck, result
+from ....words.game import PLAYERS, luck, result
 from ....words.numbers import percent, signed
 from ....words.pictures import bits_words
 from ... import theme
@@ -174,7 +174,7 @@ def all_bets(position: Position, tokenizer: Tokenizer) -> str:
     if not rows:
         return ""
     head = ("bet", "came", *(f"{PLAYERS[player]}, bits" for player in players))
-    return theme.quiet(in_bits(game)) + theme.table(head, rows, save="bets")
+    return theme.table(head, rows, save="bets")
 
 
 def _word(position: Position, tokenizer: Tokenizer, n: int) -> str:
