@@ -8,12 +8,12 @@ import numpy as np
 
 from . import palette
 from .loss import gutter_labels, rung_line
-from .shapes import SMALL, Figure, axis, figure, line, lines, names
+from .shapes import Figure, axis, figure, line, lines, names, note
 from .wire import escaped, shortened
 
 EMPTY = {"showticklabels": False, "showgrid": False}
-NAMED = len(palette.EXPERTS)
-"""The most curves that the legend names, each in a colour of its own."""
+NAMED, TALL = len(palette.EXPERTS), 15
+"""The most curves that have a name, each in a colour of its own, and a name's height in pixels."""
 Curve = tuple[str, Sequence[tuple[int, float]]]
 """The student's name, and the curve's (step, validation loss) points."""
 
@@ -21,27 +21,30 @@ Curve = tuple[str, Sequence[tuple[int, float]]]
 def class_curves(curves: Sequence[Curve], rungs: Sequence[tuple[str, float]] = (), *, height: int = 340) -> Figure:
     """Every student's validation curve, the lowest first; and, thick, the median of those measured at each step.
 
-    The legend names the median and up to NAMED curves, of more than that those that end lowest and highest.
+    Names are at the right ends of up to NAMED curves, of more than that of those that end lowest and highest.
     """
     curves = sorted(curves, key=lambda curve: curve[1][-1][1])
-    traces = []
+    losses = [loss for _, points in curves for _, loss in points]
+    ends = _ends([*losses, *(value for name, value in rungs if name == "floor")])
+    above = {"xanchor": "right", "xshift": 0, "yanchor": "bottom"}
+    labels = [label | above for label in gutter_labels(rungs, height, False)[0]]
+    traces, tall, place = [], TALL * (ends[1] - ends[0]) / (height - 68), -np.inf  # a name's height in nats
     for i, (name, points) in enumerate(curves):
         named = i < NAMED // 2 or i >= len(curves) - NAMED // 2
         look = {"width": 1.6, "opacity": 0.9} if named else {"width": 1.0, "opacity": 0.5}
         color = palette.EXPERTS[i if i < NAMED // 2 else i - len(curves)] if named else palette.DENSE
         hover = "%{fullData.name}: %{y:.4f} at step %{x}<extra></extra>"
-        traces.append(line(*zip(*points), shortened(name, 16), color, hover=hover, showlegend=named, **look))
+        traces.append(line(*zip(*points), name, color, hover=hover, **look))
+        if named:  # above the name before, so that none covers another
+            place = max(points[-1][1], place + tall)
+            at_end = {"x": 1, "xref": "paper", "xanchor": "left", "xshift": 6, "yref": "y", "yanchor": "middle"}
+            labels.append(note(escaped(shortened(name, 16)), y=place, color=color, **at_end))
     middle = medians(curves)
     if len(curves) > 2 and middle:
         hover = "median: %{y:.4f} at step %{x}<extra></extra>"
         traces.append(line(*zip(*middle), "median", palette.INK, width=2.4, dash="dot", hover=hover))
-    losses = [loss for _, points in curves for _, loss in points]
     last = max((points[-1][0] for _, points in curves), default=1)
     empty = {} if curves else EMPTY
-    labels = [
-        note | {"xanchor": "right", "xshift": 0, "yanchor": "bottom"} for note in gutter_labels(rungs, height, False)[0]
-    ]
-    ends = _ends([*losses, *(value for name, value in rungs if name == "floor")])
     return lines(
         traces,
         height,
@@ -49,9 +52,8 @@ def class_curves(curves: Sequence[Curve], rungs: Sequence[tuple[str, float]] = (
         axis("validation, nats per token", tickformat=".2~f", range=ends, **empty),
         shapes=[rung_line(name, value) for name, value in rungs],
         annotations=labels,
-        margin={"l": 52, "r": 20, "t": 24, "b": 44},
-        showlegend=bool(curves),
-        legend={"font": SMALL, "traceorder": "reversed"},
+        margin={"l": 52, "r": 110 if curves else 20, "t": 24, "b": 44},
+        showlegend=False,
         hovermode="closest",
     )
 

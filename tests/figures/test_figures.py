@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from playground.figures import attention, candidates, courses, maps, pair, palette, parts, routing, wire
-from playground.figures.classroom import NAMED, class_curves, class_spread, medians
+from playground.figures.classroom import NAMED, TALL, class_curves, class_spread, medians
 from playground.figures.interventions import circuit_picture
 from playground.figures.loss import Run, loss_curve
 from playground.interventions.circuit import Circuit, Edge, Node
@@ -247,7 +247,7 @@ def test_no_link_of_a_circuit_crosses_a_part_even_on_a_phone_and_each_head_can_b
             assert (np.abs(way[:, None] - others) >= [30, 20]).any(2).all(), "a link crosses a part"
 
 
-def test_the_median_is_drawn_where_half_were_measured_and_the_legend_names_the_lowest_and_highest():
+def test_the_median_is_drawn_where_half_were_measured_and_names_are_at_the_ends_of_lines():
     curves = [("A", [(0, 4.0), (10, 2.0)]), ("B", [(0, 4.2), (10, 1.0)]), ("C", [(0, 3.9)]), ("D", [(10, 1.5)])]
     assert medians(curves) == [(0, 4.0), (10, 1.5)]
     assert medians(curves[:2]) == []
@@ -257,8 +257,12 @@ def test_the_median_is_drawn_where_half_were_measured_and_the_legend_names_the_l
     colours = [trace["line"]["color"] for trace in figure["data"][:4]]
     assert len(set(colours)) == 4, "a line has the colour of its name"
     curves = [(f"S{n}", [(0, 4.0), (10, 1 + n / 1000)]) for n in range(40)]
-    named = {t["name"]: t["line"]["color"] for t in class_curves(curves)["data"] if t.get("showlegend", True)}
-    assert len({*named.values()}) == len(named) == NAMED + 1 and {"S0", "S39", "median"} <= {*named}
+    figure = class_curves(curves)
+    names = {note["text"]: note for note in figure["layout"]["annotations"]}
+    assert len({note["font"]["color"] for note in names.values()}) == len(names) == NAMED and {"S0", "S39"} <= {*names}
+    low, high = figure["layout"]["yaxis"]["range"]
+    gaps = np.diff([note["y"] for note in names.values()]) / (high - low) * (340 - 68)
+    assert (gaps >= TALL - 0.01).all(), "no name covers another"
 
 
 def test_a_bar_is_the_interval_and_there_is_none_for_too_few():
