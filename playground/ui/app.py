@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from typing import Any
 
 import gradio as gr
@@ -22,6 +23,7 @@ from ..service.zerogpu import run_in_slices
 from . import api, chart, classroom, glossary, links, own_files, theme
 from .bodies import MALFORMED, bodies, malformed
 from .gradio_fixes.blocks import Blocks
+from .gradio_fixes.checks import out_of_place
 from .gradio_fixes.first_script import scripts_first
 from .gradio_fixes.lenient import LenientDropdown
 from .lessons import welcome as first_visit
@@ -171,6 +173,8 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "ssr_mode": False,
         "_frontend": False,  # gradio gives up if the page does not answer at once; a busy machine may take longer
     }
+    for line in out_of_place(app):
+        print(line, file=sys.stderr)
     block = not options.pop("prevent_thread_lock", False)
     without_proxy(host)
     trust_no_address()

@@ -1,6 +1,7 @@
 """What we mend in gradio is still broken there and mended here, sends what gradio would, and its queue is fair."""
 
 import asyncio
+import re
 import urllib.error
 import urllib.request
 
@@ -9,8 +10,9 @@ import pytest
 from gradio import state_holder
 
 from playground.ui.app import build_app
-from playground.ui.gradio_fixes import lenient
+from playground.ui.gradio_fixes import checks, lenient
 from playground.ui.gradio_fixes.blocks import QUEUE_PAUSE, Blocks
+from playground.ui.gradio_fixes.checks import out_of_place
 from playground.ui.gradio_fixes.first_script import SCRIPTS
 
 from .raw import serving
@@ -57,6 +59,14 @@ def test_scripts_of_ours_stand_before_gradios_own(page):
         assert b"<script src" not in answer.read()[:200]
     with pytest.raises(urllib.error.HTTPError, match="404"):
         urllib.request.urlopen(address + "gradio_api/deep_link?session_hash=any", timeout=30)
+
+
+def test_a_fix_that_has_no_place_any_more_says_so_at_the_start(page, monkeypatch):
+    assert out_of_place(page[0]) == []
+    monkeypatch.delattr(gr.Dropdown, "_warn_if_invalid_choice")
+    monkeypatch.setattr(checks, "CLOCK", re.compile("no such place in any script"))
+    (first, second) = out_of_place(page[0])
+    assert "lenient.py" in first and "_warn_if_invalid_choice" in first and "clock.js" in second
 
 
 def test_a_value_of_an_old_list_reaches_us_where_gradio_refuses_it():

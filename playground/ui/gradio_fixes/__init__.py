@@ -1,9 +1,10 @@
 """Patches for what gradio 6.31 does badly on this page, one per file.
 
 Each says what it fixes and how to tell that it is still needed. `tests/ui/test_gradio_fixes.py` tries each against
-plain gradio, so it shows when a release no longer needs a patch. requirements.txt pins gradio to the minor version that
-was tested.
+plain gradio, so it shows when a release no longer needs a patch. A patch that no longer has its place says so whenever
+the page starts. requirements.txt pins gradio to the minor version that was tested.
 
+checks.py          whether each still has its place
 blocks.py          gr.Blocks with the next, and a queue that looks for work a thousand times a second
 quiet_refusals.py  a traceback in the log for whatever a stranger sends
 lenient.py         a drop-down that answers a click with an error, because its list has changed meanwhile
