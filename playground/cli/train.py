@@ -134,15 +134,14 @@ def _watch(events: Iterator[TrainEvent], plan: PlannedRun, out: Path, *, as_json
     for sentence in (overlap_warning(corpus.overlap()), "" if model.config.causal else states.NO_MASK):
         if sentence:
             tell(Remark(history.last_step, 0.0, sentence))
-    windows = plan.config.eval_windows
-    partition = corpus.partition(model.config.context_length, windows)
     state = None
-    for event in judged(events, model, corpus, windows, lambda: partition):
+    for event in judged(events, model, corpus):
         history.add(event)
         if event.event == "finished" and event.step and event.reason not in ("stopped", "diverged"):
-            last = judged_in_the_end(event, model, corpus, windows, partition)
+            last = judged_in_the_end(event, model, corpus)
             history.add(last)
-            tell(last)
+            if last.of:
+                tell(last)
         if event.event in ("evaluated", "finished"):
             before, state = state, state_of(history, causal=model.config.causal, baselines=baselines)
             worse = states.TONES[state.kind] in ("warning", "error") and (before is None or state.kind != before.kind)
