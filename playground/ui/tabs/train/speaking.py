@@ -56,13 +56,12 @@ def _rung(view: RunView, rung: Baseline) -> str:
 def standing_line(view: RunView) -> str:
     """How far the model is from the best possible, and what it has learned; empty if unknown."""
     value = view.of_model.val_loss
-    if view.baselines is None or value is None or (view.config is not None and not view.config.causal):
+    unmasked = view.config is not None and not view.config.causal
+    if view.baselines is None or value is None or unmasked or not math.isfinite(value):
         return ""
     good = how_good(view.baselines, value)
     words = html.escape(f"{good.number} {good.details}".strip())
-    if math.isfinite(value):
-        words += f' <span class="quiet">{size_of_loss(view.baselines, value)}</span>'
-    return f'<p class="standing">{words}</p>'
+    return f'<p class="standing">{words} <span class="quiet">{size_of_loss(view.baselines, value)}</span></p>'
 
 
 def shares(view: RunView) -> dict[int, Share]:
