@@ -125,9 +125,7 @@ def make(name: str) -> None:
         elif isinstance(event, Sampled):
             print(f"    {(event.prompt + event.text)!r}", flush=True)
         elif isinstance(event, Finished):
-            windows = config.eval_windows
-            part = corpus.partition(model.config.context_length, windows)
-            history.add(judged_in_the_end(event, model, corpus, windows, part))
+            history.add(judged_in_the_end(event, model, corpus))
             print(message(event), f"{event.seconds:.0f} s")
     about = {
         "corpus": corpus.name,

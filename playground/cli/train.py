@@ -30,13 +30,6 @@ from .progress import Progress, Remark, json_line, print_no_more
 
 STOPPED = 130
 """The exit code of a run that was interrupted."""
-MORE = {
-    "done": " --steps N",
-    "risen": " --set patience=0",
-    "diverged": " --set learning_rate=R",
-    "time": " --set max_seconds=none",
-}
-"""What a run that ended for this reason needs to continue."""
 TOKENIZERS = ("char", "word", "bpe", "gpt2", "cl100k_base", "o200k_base")
 
 
@@ -98,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
         kept = find_snapshots(out, plan.model.config)
         for line in best_lines(Checkpoint(plan.model, plan.corpus.tokenizer, history, snapshots=kept)):
             print(line)
-        again = f"; --resume --out {out}{MORE.get(reason, '')} continues" if (out / FILE).exists() else ""
+        again = f"; --resume --out {out} continues" if (out / FILE).exists() else ""
         print(f"Saved to {out}{again}. Talk to it: python -m playground generate {out} --prompt …")
     return STOPPED if reason == "stopped" else 0
 
@@ -134,15 +127,14 @@ def _watch(events: Iterator[TrainEvent], plan: PlannedRun, out: Path, *, as_json
     for sentence in (overlap_warning(corpus.overlap()), "" if model.config.causal else states.NO_MASK):
         if sentence:
             tell(Remark(history.last_step, 0.0, sentence))
-    windows = plan.config.eval_windows
-    partition = corpus.partition(model.config.context_length, windows)
     state = None
-    for event in judged(events, model, corpus, windows, lambda: partition):
+    for event in judged(events, model, corpus):
         history.add(event)
         if event.event == "finished" and event.step and event.reason not in ("stopped", "diverged"):
-            last = judged_in_the_end(event, model, corpus, windows, partition)
+            last = judged_in_the_end(event, model, corpus)
             history.add(last)
-            tell(last)
+            if last.of:
+                tell(last)
         if event.event in ("evaluated", "finished"):
             before, state = state, state_of(history, causal=model.config.causal, baselines=baselines)
             worse = states.TONES[state.kind] in ("warning", "error") and (before is None or state.kind != before.kind)

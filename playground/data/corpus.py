@@ -19,12 +19,12 @@ from torch.nn.functional import pad
 from ..kept import Kept
 from .baselines import IGNORE, WRITTEN, Baselines, measure
 from .errors import TextError
-from .excess_loss import Partition
 from .judging import LearnedText
 from .languages import LANGUAGES, ExactModel, Language
 from .languages.grammar import grammar_of
 from .ngrams import NGram, count_ngrams, tune_strengths
 from .overlap import SNIPPET, overlap
+from .partition import Partition
 from .sentences import HELD_OUT, NAME, SENTENCES
 from .tokenizers import WORD_PATTERN, CharTokenizer, Tokenizer, WordTokenizer, build_tokenizer
 
@@ -108,10 +108,8 @@ class Corpus:
 
         def compute() -> Baselines:
             inputs, targets = self.windows("val", context_length, max_windows)
-            floor = None
-            if self.exact_model() is not None:
-                exact = self.partition(context_length, max_windows)
-                floor = float(exact.unavoidable[exact.part >= 0].mean())
+            kinds = self.kinds(inputs, targets)
+            floor = None if kinds is None else float(kinds.unavoidable[kinds.part >= 0].mean())
             return measure(
                 self._guesser(),
                 inputs,
@@ -158,17 +156,8 @@ class Corpus:
             return None
         return self._once.get("exact", lambda: ExactModel(self.language.graph, self.tokenizer.encode, self.vocab_size))
 
-    def partition(self, context_length: int, max_windows: int | None = None) -> Partition | None:
-        """The grammar rule behind each target of the validation windows (cached); None if the rules are unknown."""
-        exact = self.exact_model()
-        if exact is None:
-            return None
-        inputs, targets = (t.numpy() for t in self.windows("val", context_length, max_windows))
-        key = "partition", context_length, max_windows
-        return self._once.get(key, lambda: self._by_kind(exact, inputs, targets))
-
     def kinds(self, inputs: torch.Tensor, targets: torch.Tensor) -> Partition | None:
-        """As `partition`, but for any windows (N, T), without the cache."""
+        """The grammar rule behind each target of these windows (N, T); None if the rules are unknown."""
         exact = self.exact_model()
         return None if exact is None else self._by_kind(exact, inputs.numpy(), targets.numpy())
 

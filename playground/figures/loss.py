@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from textwrap import wrap
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -84,7 +83,7 @@ def loss_curve(
     # room at both ends, so that the first and last points are not cut off
     x_axis = axis("step", **({"range": [-0.015 * planned_steps, 1.015 * planned_steps]} if planned_steps else {}))
     labelled = bool(rungs) or not run.recorded  # a live run's baselines come a moment later
-    notes, narrow = gutter_labels(rungs, _HEIGHT, log_y, sayings or {}, validation, losses)
+    notes, narrow = gutter_labels(rungs, _HEIGHT, log_y, sayings, validation, losses)
     narrow |= {"margin.r": 8, "yaxis.showgrid": False}  # a grid's line would strike through a baseline's name
     if run.best is not None:
         narrow["margin.t"] = 54  # a second row of the legend
@@ -150,7 +149,7 @@ def gutter_labels(
     rungs: Sequence[tuple[str, float]],
     height: int,
     log_y: bool,
-    sayings: Mapping[str, str] = MappingProxyType({}),
+    sayings: Mapping[str, str] | None = None,
     curve: Sequence[float] = (),
     losses: Sequence[float] = (),
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -184,7 +183,7 @@ def gutter_labels(
     for i in sorted(range(len(rungs)), key=places.__getitem__, reverse=True):  # a small text's bigram may be the worse
         (name, value), place = rungs[i], places[i]
         at = min(place * pixel, last - TALL)
-        answer = {"hovertext": "<br>".join(wrap(escaped(sayings[name]), 60))} if name in sayings else {}
+        answer = {"hovertext": "<br>".join(wrap(escaped(sayings[name]), 60))} if sayings and name in sayings else {}
         text = f"{title(name)} {value:.{3 if name == 'floor' else 2}f}"
         color = palette.HIGHLIGHT if name == "floor" else palette.MUTED
         shift = {"x": 1, "xanchor": "left", "xshift": 6, "yref": "y", "yanchor": "middle", "yshift": at - place * pixel}

@@ -28,7 +28,6 @@ from ..data import (
     corpus_from_text,
     read_hub,
 )
-from ..data.excess_loss import Partition
 from ..data.judging import LearnedText
 from ..data.sentences import SENTENCES as TWENTY
 from ..data.tokenizers import in_known_case, tokenizer_from_dict
@@ -230,17 +229,12 @@ def run_training(
     if not resume:
         yield Predicted(0, predict(model, prompt))
     baselines = Background(lambda: laddered(corpus, config.context_length, spec.training))
-    windows = spec.training.eval_windows
-
-    def partition() -> Partition | None:
-        return corpus.partition(config.context_length, windows) if baselines.taken else None
-
     # a model that learns elsewhere is here only after sampling
     moments = Evaluated if trainer is train else Sampled
     events = trainer(model, corpus, spec.training, folder=folder, resume=resume, should_stop=should_stop)
     finished = best = None
     with threads_for(config.numbers_in_step(spec.training.batch_size)):
-        for event in baselines.beside(judged(events, model, corpus, windows, partition, at=moments)):
+        for event in baselines.beside(judged(events, model, corpus, at=moments)):
             yield event
             if isinstance(event, (Sampled, Finished)):
                 yield Predicted(event.step, predict(model, prompt))
@@ -255,7 +249,7 @@ def run_training(
         yield Learned(model)
         yield from baselines.rest()
         if finished is not None and finished.step:
-            yield judged_in_the_end(finished, model, corpus, windows, partition())
+            yield judged_in_the_end(finished, model, corpus)
 
 
 def _tuned(
@@ -279,7 +273,6 @@ def _tuned(
 def laddered(corpus: Corpus, context_length: int, training: TrainConfig) -> Laddered:
     """The baselines on the windows that validate such a training."""
     baselines = corpus.baselines(context_length, training.eval_windows)
-    corpus.partition(context_length, training.eval_windows)  # the training asks for these once it has the baselines
     return Laddered(baselines, None if corpus.language else corpus.learned())
 
 

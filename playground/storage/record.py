@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Any
 
 from ..data import Baselines
-from ..data.excess_loss import is_excess
 from ..training.config import TrainConfig
 from ..training.history import History
 
@@ -50,11 +49,9 @@ def sanitised_history(history: History, *, own: bool = False) -> History:
         ],
         judged=[
             {name: record[name] for name in ("step", "right", "of")}
-            | {"left": [each for each in record["left"] if is_excess(each)][:4]}
             for record in some(history.judged)
             if all(map(_is_step, (record.get("step"), record.get("right"), record.get("of"))))
             and record["right"] <= record["of"]
-            and isinstance(record.get("left"), (str, list))
         ],
         finished=history.finished if own and isinstance(history.finished, dict) else _finished(history.finished),
     )

@@ -114,15 +114,13 @@ class Sampled(TrainEvent):
 
 @dataclass(frozen=True)
 class SkillMeasured(TrainEvent):
-    """The model's text was judged by its language's grammar, and its loss compared with the best possible."""
+    """The model's text was judged by its language's grammar."""
 
     event: ClassVar[str] = "judged"
     right: int
     """Sums, stories or lines without a mistake."""
     of: int
     """How many were judged; 0 if the text has no grammar."""
-    left: list[dict[str, Any]]
-    """The sources of the remaining loss, as records of `ExcessLoss.to_dict`; empty if not yet known."""
 
 
 @dataclass(frozen=True)

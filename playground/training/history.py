@@ -27,7 +27,7 @@ _RECORDS: dict[type[TrainEvent], tuple[str, tuple[str, ...]]] = {
     GradientsMeasured: ("gradients", ("step", "norms")),
     LoadMeasured: ("load", ("step", "load")),
     SettingsChanged: ("changes", ("step", "settings")),
-    SkillMeasured: ("judged", ("step", "right", "of", "left")),
+    SkillMeasured: ("judged", ("step", "right", "of")),
 }
 _NUMBERS = ("norms", "load")
 """Those parts of the records that are numbers only."""

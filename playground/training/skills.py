@@ -1,4 +1,4 @@
-"""Skills: how much of what a model writes is right while it learns, and where the remaining loss comes from.
+"""Skills: how much of what a model writes is right while it learns.
 
 A loss falls smoothly; a skill appears at some step. So from time to time the model writes a handful of sums, stories or
 lines, which are parsed. In a run of a minute or more that takes at most a thirtieth of the training time.
@@ -8,18 +8,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
-
-import torch
+from collections.abc import Iterator
 
 from ..data.corpus import Corpus
-from ..data.excess_loss import Partition, excess_loss
 from ..data.judging import ParsedText, Share, judge
 from ..engine import SamplingConfig, generate
 from ..model import Transformer
 from .events import Evaluated, SkillMeasured, TrainEvent
-from .losses import token_losses
 
 MOST_TIME = 0.03
 """Share of the training's own time that judging may take."""
@@ -29,48 +24,37 @@ TEMPERATURE = 1.0
 """The units are sampled at this temperature: from the model's own probabilities."""
 LONGEST = {"char": 320, "word": 80}
 """Tokens within which a unit has to end, by tokenizer. One in ten thousand of the languages' own units is longer."""
-WINDOWS = 16
-"""Validation windows on which the excess loss is measured."""
 
 
 def judged(
     events: Iterator[TrainEvent],
     model: Transformer,
     corpus: Corpus,
-    context_windows: int | None,
-    partition: Callable[[], Partition | None],
     at: type[TrainEvent] = Evaluated,
 ) -> Iterator[TrainEvent]:
-    """Pass the events on, and after some of kind `at`, when the model rests, add a SkillMeasured.
-
-    `partition` says how the loss on the validation windows (at most `context_windows`) is divided. It is the corpus's,
-    once that has been worked out; before that it is None, and nothing is judged.
-    """
+    """Pass the events on, and after some of kind `at`, when the model rests, add a SkillMeasured."""
     spent = last = 0.0  # seconds: in all, and the last time
     for event in events:
         yield event
-        if not isinstance(event, at) or not event.step or (known := partition()) is None:
+        if not isinstance(event, at) or not event.step:
             continue
         room = MOST_TIME * event.seconds - spent
         if last > room:
             continue
         began = time.perf_counter()
-        excess = excess_records(model, corpus, context_windows, known)
         share = share_right(model, corpus, WRITTEN, seed=event.step, until=began + room)
         last = time.perf_counter() - began
         spent += last
-        if not share.of:  # judging ran out of time: wait until there is twice as much
+        if share.of:
+            yield SkillMeasured(event.step, event.seconds, share.right, share.of)
+        else:  # judging ran out of time: wait until there is twice as much
             last *= 2
-        yield SkillMeasured(event.step, event.seconds, share.right, share.of, excess)
 
 
-def judged_in_the_end(
-    event: TrainEvent, model: Transformer, corpus: Corpus, context_windows: int | None, partition: Partition | None
-) -> SkillMeasured:
+def judged_in_the_end(event: TrainEvent, model: Transformer, corpus: Corpus) -> SkillMeasured:
     """Judge the finished model more thoroughly, after the event that says it is finished."""
     share = share_right(model, corpus, AT_THE_END, seed=event.step)
-    excess = excess_records(model, corpus, context_windows, partition)
-    return SkillMeasured(event.step, event.seconds, share.right, share.of, excess)
+    return SkillMeasured(event.step, event.seconds, share.right, share.of)
 
 
 def share_right(model: Transformer, corpus: Corpus, n: int, seed: int = 0, until: float = math.inf) -> Share:
@@ -104,15 +88,3 @@ def share_right(model: Transformer, corpus: Corpus, n: int, seed: int = 0, until
                 break
     judged = [found(row) for row in rows]
     return sum((one.share if one.share.of else Share(0, int(one.fault is not None)) for one in judged), Share(0, 0))
-
-
-def excess_records(
-    model: Transformer, corpus: Corpus, max_windows: int | None, partition: Partition | None
-) -> list[dict[str, Any]]:
-    """Which tokens carry the excess loss, as one record; none if that is unknown."""
-    if partition is None or not model.config.causal:
-        return []
-    inputs, targets = corpus.windows("val", model.config.context_length, max_windows)
-    some = torch.linspace(0, len(inputs) - 1, min(WINDOWS, len(inputs))).long()
-    losses = token_losses(model, inputs[some], targets[some]).numpy()
-    return [excess_loss(losses, partition.rows(some.numpy()), corpus.unit).to_dict()]

@@ -82,14 +82,13 @@ def from_the_best(gap: float) -> str:
     return f"{abs(gap):.4f} {'above' if gap >= 0 else 'below'} the best possible loss"
 
 
-def how_good(baselines: Baselines, loss: float, excess: str = "") -> Result:
-    """How good a validation loss is; `excess` says which tokens carry the remaining loss, if that is known."""
+def how_good(baselines: Baselines, loss: float) -> Result:
+    """How good a validation loss is, and what it shows that the model has learned."""
     if not math.isfinite(loss):
         return Result("The loss is not a number.")
     number = "" if baselines.floor is None else f"Its loss is {from_the_best(loss - baselines.floor)}."
     passed = baselines.passed(loss)
-    shows = "" if passed is None else _shows(baselines, passed)
-    return Result(passed_headline(baselines, loss, ""), number, f"{shows} {excess * (passed is not None)}".strip())
+    return Result(passed_headline(baselines, loss, ""), number, _shows(baselines, passed) if passed else "")
 
 
 def _shows(baselines: Baselines, passed: str) -> str:

@@ -15,7 +15,6 @@ from ..training.states import DIVERGED, UNMASKED, State
 from . import states
 from .baselines import how_good, size_of_loss
 from .card import shape_in_words, share_of_gpt2
-from .excess_loss import excess_sentences
 from .judging import right_of
 from .training import in_steps, message, settings_changed
 
@@ -81,8 +80,7 @@ def _standing(checkpoint: Checkpoint) -> str:
     if baselines is None:
         return ""
     loss = history.val_loss
-    left = next((record["left"] for record in reversed(history.judged) if record["left"]), "")
-    good = how_good(baselines, loss, excess_sentences(left).replace("*", ""))
+    good = how_good(baselines, loss)
     return f"{good} {size_of_loss(baselines, loss)}" if math.isfinite(loss) else str(good)
 
 
@@ -93,6 +91,5 @@ def event_line(event: TrainEvent, corpus: Corpus) -> str:
     if isinstance(event, Sampled):
         return "  | " + (event.prompt + event.text).replace("\n", "\n  | ")
     if isinstance(event, SkillMeasured):
-        right = right_of(corpus.language, Share(event.right, event.of)) if event.of else ""
-        return "  " + ". ".join(filter(None, (right, excess_sentences(event.left).replace("*", ""))))
+        return f"  {right_of(corpus.language, Share(event.right, event.of))}."
     return message(event)

@@ -129,8 +129,8 @@ def test_a_run_that_was_patient_long_enough_is_resumed_only_on_purpose(tmp_path,
     out = tmp_path / "m"
     command = ["train", "--text", str(overfitted[0].parent / "text.txt"), "--out", str(out), "--steps", "99"]
     assert main([*command, *FAR_TOO_SHORT, "patience=2"]) == 0
-    said, stopped = capsys.readouterr().out, load(out).history.last_step
-    assert stopped < 99 and "patience=0" in said
+    stopped = load(out).history.last_step
+    assert stopped < 99
     check_refused(capsys, ["train", "--out", out, "--resume"], "--set patience=0")
     assert main(["train", "--out", str(out), "--resume", "--steps", str(stopped + 3), "--set", "patience=0"]) == 0
     assert load(out).history.last_step == stopped + 3

@@ -5,12 +5,11 @@ import pytest
 import torch
 
 from playground.data import corpus_from_language, corpus_from_text
-from playground.data.excess_loss import is_excess
 from playground.data.judging import Share
 from playground.data.languages import ExactModel
 from playground.model import ModelConfig, Transformer
 from playground.training import Evaluated, Finished, History, SkillMeasured, TrainConfig, skills, train
-from playground.training.skills import MOST_TIME, excess_records, judged, judged_in_the_end, share_right
+from playground.training.skills import MOST_TIME, judged, judged_in_the_end, share_right
 
 TINY = dict(n_layers=1, d_model=16, n_heads=2, d_ff=16, context_length=24)
 CONFIG = TrainConfig(steps=20, batch_size=4, eval_every=5, eval_windows=8, device="cpu", precision="fp32")
@@ -50,10 +49,6 @@ def test_what_has_no_grammar_or_mask_is_not_judged_and_judging_takes_a_thirtieth
     corpus = corpus_from_language("copy", n_characters=2000, n_validation=1000)
     unmasked = Transformer(ModelConfig(vocab_size=corpus.vocab_size, causal=False, **TINY), seed=0)
     assert share_right(unmasked, corpus, 4) == Share(0, 0)
-    assert excess_records(unmasked, corpus, 8, corpus.partition(24, 8)) == []
-    assert excess_records(tiny(corpus), corpus, 8, None) == []
-    (record,) = excess_records(tiny(corpus), corpus, 8, corpus.partition(24, 8))
-    assert is_excess(record) and record["parts"]
     clock = [0.0]
     monkeypatch.setattr(skills.time, "perf_counter", lambda: clock[0])
 
@@ -62,9 +57,8 @@ def test_what_has_no_grammar_or_mask_is_not_judged_and_judging_takes_a_thirtieth
         return Share(1, 2)
 
     monkeypatch.setattr(skills, "share_right", slow)
-    monkeypatch.setattr(skills, "excess_records", lambda *arguments: [])
     events = [Evaluated(step, 2.0 * step, train_loss=1.0, val_loss=1.0) for step in range(101)]
-    found = [e for e in judged(iter(events), None, None, None, lambda: True) if isinstance(e, SkillMeasured)]
+    found = [e for e in judged(iter(events), None, None) if isinstance(e, SkillMeasured)]
     times = [2.0 * event.step for event in found]
     assert 5 <= len(found) <= 6
     assert all((i + 1) * 1.0 <= MOST_TIME * seconds for i, seconds in enumerate(times) if i)
@@ -76,14 +70,14 @@ def test_a_run_that_is_judged_learns_the_same(monkeypatch):
     plain, watched = tiny(corpus), tiny(corpus)
     losses = [e.val_loss for e in train(plain, corpus, CONFIG) if isinstance(e, Evaluated)]
     history = History()
-    events = judged(train(watched, corpus, CONFIG), watched, corpus, 8, lambda: corpus.partition(24, 8))
+    events = judged(train(watched, corpus, CONFIG), watched, corpus)
     for event in events:
         history.add(event)
         if isinstance(event, Finished):
-            history.add(judged_in_the_end(event, watched, corpus, 8, corpus.partition(24, 8)))
+            history.add(judged_in_the_end(event, watched, corpus))
     assert history.evaluations["val_loss"] == losses
     for one, other in zip(plain.parameters(), watched.parameters()):
         assert torch.equal(one, other)
     assert [record["step"] for record in history.judged] == [5, 10, 15, 20, 20]
-    assert all(record["of"] and record["left"] for record in history.judged)
+    assert all(record["of"] for record in history.judged)
     assert History.from_dict(history.to_dict()).judged == history.judged

@@ -28,13 +28,13 @@ from playground.ui.tabs.generate.game import Game
 from playground.ui.tabs.generate.why import Why
 from playground.ui.tabs.inspect.looks import Looks
 from playground.ui.tabs.train.linked import (
-    _beyond_the_form,
     card_of,
     has_link,
     linked_html,
     match,
     run_letters,
     spec_of,
+    with_all_settings,
 )
 
 from ..model.configs import TINY
@@ -154,8 +154,7 @@ def test_whatever_the_form_can_hold_comes_back_into_it(source, size):
     found = form.values_of(spec_of(RunCard.from_letters(card.to_letters())))
     assert {f.name: found[f.name] for f in form.FIELDS} == {f.name: values[f.name] for f in form.FIELDS}
     assert found["base"] == size and found["source"] == source and found["prompt"] == "x"
-    model, training = _beyond_the_form(card, LOCAL)
-    assert model == {} and training == {}
+    assert with_all_settings(card, spec, LOCAL) == spec
 
 
 def test_a_file_of_the_hub_and_an_own_text_are_named():
@@ -178,7 +177,7 @@ def test_a_link_to_a_model_of_ones_own_opens_it_as_long_as_it_is_here_and_says_s
         asked = Asked(tab="generate", prompt="ab", **query)
         out = handlers["open_view"](ANNA, asked)
         assert out[page.model].value == mine and out[page.tabs].selected == "generate"
-        assert handlers["open"](ANNA, asked) == gr.skip()
+        assert handlers["open_link"](ANNA, asked) == gr.skip()
     note = page.shared("links.note")
     assert "your browser" in handlers["open_view"]("another visitor of these", Asked(tab="generate", model=mine))[note]
     assert "no tab “&lt;b&gt;”" in handlers["open_view"](ANNA, Asked(tab="<b>"))[note]
@@ -192,4 +191,4 @@ def test_a_link_to_a_model_of_ones_own_opens_it_as_long_as_it_is_here_and_says_s
         ({"init_std": 3.0}, {}, "first weights"),
     ):  # the same limits as those of a raw call
         card = RunCard("stories", PRESETS["small"].replace(**model), RECIPES["small"].replace(**training))
-        assert complaint in handlers["open"](ANNA, Asked(run=card.to_letters()))[note]
+        assert complaint in handlers["open_link"](ANNA, Asked(run=card.to_letters()))[note]

@@ -405,7 +405,6 @@ def test_texts_and_names_of_strangers_are_escaped():
     assert speaking.marked("<b>x</b>", Verdict("", ((3, 4, '"><i>'),))) == (
         '&lt;b&gt;<mark class="fault" title="&quot;&gt;&lt;i&gt;">x</mark>&lt;/b&gt;'
     )
-    assert speaking.emphasised("*a* <b>") == "<em>a</em> &lt;b&gt;"
     assert speaking.marked("a\nb", Verdict("", ((1, 2, "why"),))) == ('a<mark class="fault" title="why">⏎</mark>\nb')
     found = Verdict("", ((1, 3, "why"),))
     assert faults(found, ["a", "bc", "d"]) == [(1, 1, "why")] and faults(found, ["ab", "c", "d"]) == [(0, 1, "why")]
@@ -426,7 +425,7 @@ def test_what_a_red_line_under_a_word_means_is_said_wherever_there_is_one():
 
 def test_the_share_right_is_the_headline():
     shares = ((10, 0), (50, 15))
-    view = view_of(judged=[SkillMeasured(step, 1.0, right=right, of=16, left="") for step, right in shares])
+    view = view_of(judged=[SkillMeasured(step, 1.0, right=right, of=16) for step, right in shares])
     assert verdict.headline(view).startswith("Nearly all")
     assert verdict.headline(replace(view, busy=True)) == "Checking its sums …", "a last, more thorough share follows"
 
@@ -434,11 +433,11 @@ def test_the_share_right_is_the_headline():
 def test_a_loss_that_is_nearly_the_best_and_many_faults_are_one_message():
     """“About half of its stories are consistent” stood beside “Almost perfect.”"""
     floor = ladder().floor
-    view = view_of(floor + 0.001, judged=[SkillMeasured(50, 1.0, right=8, of=16, left="")])
+    view = view_of(floor + 0.001, judged=[SkillMeasured(50, 1.0, right=8, of=16)])
     said = " ".join((verdict.headline(view), verdict.why(view), watch.curve(view)[1], verdict.details(view)))
     assert "only 8 of 16 sums" in verdict.headline(view) and "one slip spoils a whole sum" in verdict.why(view)
     assert "perfect" not in said
-    worse = view_of(floor + 0.5, judged=[SkillMeasured(50, 1.0, right=8, of=16, left="")])
+    worse = view_of(floor + 0.5, judged=[SkillMeasured(50, 1.0, right=8, of=16)])
     assert "8 of 16" in verdict.headline(worse) and verdict.why(worse) == ""
     copied = replace(view, baselines=replace(ladder(), floor=None, overlap=0.97), language="")
     said = f"{verdict.headline(copied)} {verdict.why(copied)}"

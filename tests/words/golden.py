@@ -49,7 +49,6 @@ from playground.words import (
     corpus,
     edits,
     examples,
-    excess_loss,
     game,
     heads,
     influence,
@@ -105,7 +104,7 @@ def of_baselines() -> Iterator[Case]:
     yield "sums with slips", baselines.slips_of("character", "sum")
 
 
-def of_states_and_excess_loss() -> Iterator[Case]:
+def of_states() -> Iterator[Case]:
     facts = {"now": 1.3, "lowest": (350, 0.99), "training": (0.95, 0.3), "left": 0.4, "fell": 0.1}
     for kind in state_kinds.LEARNING, state_kinds.LEVEL, state_kinds.OVERFITTING, state_kinds.BELOW:
         for over in (False, True):
@@ -132,14 +131,6 @@ def of_states_and_excess_loss() -> Iterator[Case]:
         for over in (False, True):
             state = State(state_kinds.UNCLEAR, 350, **facts, over=over, why=getattr(state_kinds, why))
             yield f"unclear: {state.why}, {'over' if over else 'training'}", states.result(state)
-    record = {"kind": "mostly", "parts": [["a", 0.8, 0.5]], "unit": "token", "tokens": 900}
-    several = [["a", 0.3, 0.1], ["b", 0.2, 0.1], ["c", 0.1, 0.1]]
-    for name, each in (
-        ("mostly", record),
-        ("divided, few", record | {"kind": "divided", "unit": "word", "tokens": 30, "parts": several}),
-        ("spread", record | {"kind": "spread", "parts": several}),
-    ):
-        yield name, excess_loss.excess_sentences([each])
 
 
 def of_verdict_and_pairs() -> Iterator[Case]:

@@ -79,7 +79,7 @@ class Strip:
         self.panels = {name: page.shared(name) for name in ("inspect", "generate", "moe")}
         self.inputs = {self.progress, page.visitor, page.model, *self.panels.values()}
         outputs = [self.strip, self.progress, page.tabs, page.model, *self.panels.values(), *self.comparing.parts]
-        outputs += [*self.running.linked.form_parts, *(self.settings.c[name] for name in OF_LINK)]
+        outputs += [*self.running.form_parts, *(self.settings.c[name] for name in OF_LINK)]
         outputs = list(dict.fromkeys(outputs))
         self.strip.select(self.act, self.inputs, outputs, trigger_mode="multiple", **QUIETLY)
 

@@ -6,8 +6,6 @@ import dataclasses
 import html
 from typing import Any
 
-import gradio as gr
-
 from .... import links
 from ....links import SEEN_ONLY, RunCard
 from ....service.cards import card_of, machine_of, run_letters, spec_of
@@ -19,59 +17,6 @@ from ....words.training import in_steps
 from ... import theme
 from ...forms import run as form
 from ...forms import texts
-from ...links import broken, is_here, query_of
-from ...page import Page
-from .settings import OF_LINK, SET_BY_RUN, Settings
-
-
-class LinkedRuns:
-    """The handlers for links to runs."""
-
-    def __init__(self, page: Page, settings: Settings):
-        self.page, self.settings, self.c = page, settings, settings.c
-        self.form_parts = [settings.c[name] for name in SET_BY_RUN]
-
-    def connect(self) -> None:
-        """Bind them."""
-        page, c = self.page, self.c
-        note = [c[name] for name in OF_LINK]
-
-        def wire() -> None:
-            outputs = [*self.form_parts, *note, page.tabs]
-            page.on_load(self.open, [page.visitor], [*outputs, page.shared("links.note")])
-
-        page.later(wire)
-
-    def open(self, visitor: str, request: gr.Request) -> dict:
-        """Called when the page opens: set up the form if the address holds a run whose model is not here yet."""
-        query, note = query_of(request), self.page.shared("links.note")
-        if "run" not in query or is_here(self.page, query, visitor):
-            return gr.skip()
-        try:
-            card = RunCard.from_letters(query["run"])
-            named, spec = _in_the_form(card, self.page.limits)
-            spec = self._with_all_settings(card, spec)
-            self.page.limits.check_training(spec.model, spec.training)
-        except ValueError as problem:
-            return {note: broken(problem)}
-        return self.settings.load(named) | {
-            self.c["letters"]: query["run"],
-            self.c["linked"]: linked_html(card, named["base"]),
-            self.page.tabs: self.page.open("train"),
-            note: "",
-        }
-
-    def applied(self, letters: Any, spec: RunSpec) -> tuple[RunCard | None, RunSpec]:
-        """The card that a starting run repeats, and the run's spec with the settings that the form lacks."""
-        if not letters:
-            return None, spec
-        card = RunCard.from_letters(letters)
-        return card, self._with_all_settings(card, spec)
-
-    def _with_all_settings(self, card: RunCard, spec: RunSpec) -> RunSpec:
-        model, training = _beyond_the_form(card, self.page.limits)
-        return dataclasses.replace(spec, model=spec.model.replace(**model), training=spec.training.replace(**training))
-
 
 # ---- a run's card ----------------------------------------------------------------------------------------------------
 
@@ -100,20 +45,21 @@ def match(view: RunView, spec: RunSpec | None) -> str:
 # ---- a card in the form ----------------------------------------------------------------------------------------------
 
 
-def _in_the_form(card: RunCard, limits: Limits) -> tuple[dict[str, Any], RunSpec]:
+def in_the_form(card: RunCard, limits: Limits) -> tuple[dict[str, Any], RunSpec]:
     """The form's values for this card, and the run that it then describes. Raises ValueError."""
     spec = spec_of(card)
     values = form.values_of(spec)
     return values, form.run_spec(values, spec.source, limits)
 
 
-def _beyond_the_form(card: RunCard, limits: Limits) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The card's model and training settings for which the form has no control, or other rules."""
-    _, spec = _in_the_form(card, limits)
-    model = {n: mine for n, (mine, _) in card.model.differences(spec.model).items() if n != "vocab_size"}
+def with_all_settings(card: RunCard, spec: RunSpec, limits: Limits) -> RunSpec:
+    """A run that the form describes, with the card's settings for which the form has no control, or other rules."""
+    _, forms = in_the_form(card, limits)
+    model = {n: mine for n, (mine, _) in card.model.differences(forms.model).items() if n != "vocab_size"}
     names = [name for name in links.LINKED if name not in SEEN_ONLY]
-    mine, forms = card.training, spec.training
-    return model, {n: getattr(mine, n) for n in names if getattr(mine, n) != getattr(forms, n)}
+    mine = {name: getattr(card.training, name) for name in names}
+    training = {name: value for name, value in mine.items() if value != getattr(forms.training, name)}
+    return dataclasses.replace(spec, model=spec.model.replace(**model), training=spec.training.replace(**training))
 
 
 def linked_html(card: RunCard, base: str) -> str:

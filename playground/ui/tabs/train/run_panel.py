@@ -81,7 +81,6 @@ class At:
     """The run and the selection from which the panel is drawn."""
 
     page: Page
-    running: Running
     visitor: str
     chosen: Selection
     view: RunView | None
@@ -135,7 +134,7 @@ def _at(page: Page, running: Running, asked: Asked) -> At:
     view = going.view() if going else running.view_of(visitor, chosen.model)
     view = view or recorded(page, page.registry.default)
     beside = tuple(each.id for each in jobs if each.id in chosen.beside)
-    return At(page, running, visitor, chosen.moved(**seen, beside=beside), view, job, jobs)
+    return At(page, visitor, chosen.moved(**seen, beside=beside), view, job, jobs)
 
 
 # ---- the card --------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import gradio as gr
 
 from ....data import TextError
 from ....data.tokenizers import in_known_case
+from ....links import RunCard
 from ....service.run_job import RunJob
 from ....service.runs import OWN_TEXT, predict
 from ....service.views import RunView
@@ -17,13 +18,13 @@ from ... import theme
 from ...forms import run as form
 from ...forms import texts
 from ...forms.followed import Begins, Values
-from ...links import query_of
+from ...links import broken, is_here, query_of
 from ...page import Page
 from ...panel import Asked
 from ...refusals import sentence
 from ...under_way import just_begun
-from .linked import LinkedRuns
-from .settings import Settings
+from .linked import in_the_form, linked_html, with_all_settings
+from .settings import OF_LINK, SET_BY_RUN, Settings
 from .sweep import asked_for
 
 
@@ -32,16 +33,21 @@ class Running:
 
     def __init__(self, page: Page, settings: Settings):
         self.page, self.board, self.settings, self.c = page, page.board, settings, settings.c
-        self.linked = LinkedRuns(page, settings)
+        self.form_parts = [settings.c[name] for name in SET_BY_RUN]
 
     def connect(self) -> None:
         """Bind them."""
-        page = self.page
-        self.linked.connect()
+        page, of_link = self.page, [self.c[name] for name in OF_LINK]
+
+        def wire() -> None:
+            outputs = [*self.form_parts, *of_link, page.tabs, page.shared("links.note")]
+            page.on_load(self.open_link, [page.visitor], outputs)
+
+        page.later(wire)
         self.settings.connect(page, self.train)
         # the model's arrival asks about the form, too, and perhaps before it is filled
         follow = partial(self.settings.followed.after, cause="model")
-        page.on_load(self.filled, [page.visitor], self.linked.form_parts, follow)
+        page.on_load(self.filled, [page.visitor], self.form_parts, follow)
         acts: dict[str, Callable[[Asked], Any]] = {
             "resume_run": self.resume, "use_best": self.use_best, "use_last": self.use_last,
             "rename_run": self.rename, "delete_run": self.delete, "forget_me": self.forget,
@@ -70,7 +76,8 @@ class Running:
                     )
                 job = self.board.sweep(visitor, spec, asked_for(text, page.limits), share=share)
                 return Begins(job.id, {"problem": "", "sweep": ""})
-            card, spec = self.linked.applied(values["letters"], spec)
+            card = RunCard.from_letters(values["letters"]) if values["letters"] else None
+            spec = with_all_settings(card, spec, page.limits) if card else spec
             job = self.board.start(visitor, spec, repeats=card, share=share, name=name)
         except ValueError as problem:
             said = theme.notice(sentence(str(problem)), "error")
@@ -86,6 +93,25 @@ class Running:
         if last.spec.parent:
             return gr.skip()
         return self.settings.load(form.values_of(last.spec))
+
+    def open_link(self, visitor: str, request: gr.Request) -> dict:
+        """Called when the page opens: set up the form if the address holds a run whose model is not here yet."""
+        page, query, note = self.page, query_of(request), self.page.shared("links.note")
+        if "run" not in query or is_here(page, query, visitor):
+            return gr.skip()
+        try:
+            card = RunCard.from_letters(query["run"])
+            named, spec = in_the_form(card, page.limits)
+            spec = with_all_settings(card, spec, page.limits)
+            page.limits.check_training(spec.model, spec.training)
+        except ValueError as problem:
+            return {note: broken(problem)}
+        return self.settings.load(named) | {
+            self.c["letters"]: query["run"],
+            self.c["linked"]: linked_html(card, named["base"]),
+            page.tabs: page.open("train"),
+            note: "",
+        }
 
     # ---- what the panel's buttons do ---------------------------------------------------------------------------------
 

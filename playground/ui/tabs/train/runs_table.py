@@ -7,7 +7,6 @@ from collections.abc import Collection, Sequence
 
 from ....service.limits import Limits
 from ....service.views import RunView
-from ....words.numbers import signed
 from ... import theme
 from ...forms.fields import same
 from ...forms.run import setting_name, setting_shown
@@ -39,8 +38,7 @@ def runs_table(
     base = next((view for view in views if view.id == shown), views[-1])
     rows = []
     for view in reversed(views):
-        value, floor = view.of_model.val_loss, view.baselines.floor if view.baselines else None
-        above = "–" if value is None or floor is None else signed(value - floor, 4, plus=True)
+        value = view.of_model.val_loss
         differ = [
             theme.Cell(
                 setting_shown(name, view.settings.get(name)),
@@ -52,8 +50,8 @@ def runs_table(
         loss = "–" if value is None else loss_text(value)
         took = theme.duration(seconds_of(view)) if seconds_of(view) else "–"
         steps = f"{view.history.last_step:,}" + (f" (uses step {view.used:,})" if view.used is not None else "")
-        rows.append([name, loss, above, steps, took, *differ])
-    head = ["run", "validation loss", "above best possible", "steps done", "time", *map(setting_name, settings)]
+        rows.append([name, loss, steps, took, *differ])
+    head = ["run", "validation loss", "steps done", "time", *map(setting_name, settings)]
     return theme.table(head, rows, classes="runs-table")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import math
-import re
 
 from ....data import LANGUAGES
 from ....data.baselines import NOTHING_LEFT
@@ -13,7 +12,6 @@ from ....service.verdicts import Verdict, verdict
 from ....service.views import RunView
 from ....training.skills import LONGEST
 from ....words.baselines import Baseline, each_baseline, how_good, size_of_loss, slips_of, title
-from ....words.excess_loss import excess_sentences
 
 FAULT = 'class="fault"'
 """The tag for an underlined word."""
@@ -56,20 +54,14 @@ def _rung(view: RunView, rung: Baseline) -> str:
 
 
 def standing_line(view: RunView) -> str:
-    """What the model has learned, and the tokens with most of the remaining loss; empty if unknown."""
-    history = view.of_model
-    value = history.val_loss
-    if view.baselines is None or value is None or (view.config is not None and not view.config.causal):
+    """How far the model is from the best possible, and what it has learned; empty if unknown."""
+    value = view.of_model.val_loss
+    unmasked = view.config is not None and not view.config.causal
+    if view.baselines is None or value is None or unmasked or not math.isfinite(value):
         return ""
-    told = next((record for record in reversed(history.judged) if record["left"]), None)
-    excess, at = (excess_sentences(told["left"]), told["step"]) if told else ("", 0)
-    if excess and at != history.evaluations["step"][-1]:
-        excess = f"At step {at:,}: {excess[0].lower()}{excess[1:]}"
-    good = how_good(view.baselines, value, excess)
-    words = emphasised(f"{good.number} {good.details}".strip())
-    if math.isfinite(value):
-        words += f' <span class="quiet">{size_of_loss(view.baselines, value)}</span>'
-    return f'<p class="standing">{words}</p>'
+    good = how_good(view.baselines, value)
+    words = html.escape(f"{good.number} {good.details}".strip())
+    return f'<p class="standing">{words} <span class="quiet">{size_of_loss(view.baselines, value)}</span></p>'
 
 
 def shares(view: RunView) -> dict[int, Share]:
@@ -123,8 +115,3 @@ def marked(text: str, found: Verdict | None) -> str:
 def verdict_line(found: Verdict | None) -> str:
     """The verdict as a line under its text; empty without one."""
     return f'<p class="verdict">{html.escape(found.words)}</p>' if found else ""
-
-
-def emphasised(text: str) -> str:
-    """Escaped text in which *this* is in italics, as HTML."""
-    return re.sub(r"\*([^*]+)\*", r"<em>\1</em>", html.escape(text))
