@@ -8,14 +8,13 @@ from collections.abc import Callable, Mapping
 
 from ..engine import SamplingConfig, generate
 from ..kept import Kept
-from ..service.verdicts import learned_by
 from ..service.views import RunView
 from ..storage import Checkpoint
 from ..words.baselines import title
 from .scene import NotYet, Scene, Value
 
-SAID, WRITTEN = 48, 240
-"""Tokens in a short answer, and in a text whose copied part is measured."""
+SAID = 48
+"""Most tokens in an answer."""
 
 _said = Kept(entries=300, megabytes=4)
 
@@ -106,22 +105,6 @@ def sure(scene: Scene, run: str) -> float:
     return _said.get((prompt, "sure"), measure, owner=checkpoint.model)
 
 
-def copied(scene: Scene, run: str) -> float:
-    """Percent of a longer text by the run's model that stands word for word in its training text."""
-    _, checkpoint = scene.run(run)
-    learned = learned_by(checkpoint.model) if checkpoint is not None else None
-    if learned is None:
-        raise NotYet("The page does not have this model's text, so it cannot compare.")
-    ids = checkpoint.tokenizer.encode(scene.lesson_prompt or "\n")[-checkpoint.config.context_length :]
-
-    def write() -> float:
-        steps = generate(checkpoint.model, ids or [0], WRITTEN, SamplingConfig(temperature=0.8, seed=1))
-        found = learned.compare(checkpoint.tokenizer.decode([step.tokens[0] for step in steps]))
-        return 100 * found.copied.right / max(found.copied.of, 1)
-
-    return _said.get((scene.lesson_prompt, "copied"), write, owner=checkpoint.model)
-
-
 RUN_FACTS: dict[str, Callable[[Scene, str], Value]] = {
     "loss": _loss,
     "training-loss": measured(lambda view, last: last["train_loss"]),
@@ -137,7 +120,6 @@ RUN_FACTS: dict[str, Callable[[Scene, str], Value]] = {
     "answer": answer,
     "word": word,
     "sure": sure,
-    "copied": copied,
     "name": lambda scene, run: scene.run(run)[0].name,
 }
 """The facts, by the names that lesson files use."""
