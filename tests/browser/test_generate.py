@@ -160,6 +160,7 @@ def test_ten_bets_and_a_word_explained(page):
     expect(page.locator("[data-slot=game-summary] .game-words")).to_contain_text("bigram")
     expect(page.locator("[data-slot=game-result]")).to_contain_text("came")
     expect(page.locator(".bet-desk")).to_be_hidden()
+    page.locator("[data-fold=game] details > summary").first.click()
     over = text.inner_text()
     page.get_by_role("button", name="Another text").click()
     expect(state).to_contain_text("Round 1 of 10")
