@@ -55,10 +55,9 @@ class Selection(Selected):
         """Whether the likeliest token is always taken."""
         return not self.temperature
 
-    def sampling(self, limits: Limits, **changes: Any) -> SamplingConfig:
+    def sampling(self, limits: Limits) -> SamplingConfig:
         """The sampling rules. Raises ValueError if a number is out of range."""
-        values = {name: form.BY_NAME[name].read(getattr(self, name), limits) for name in form.RULES}
-        return form.sampling({**values, **changes})
+        return form.sampling({name: form.BY_NAME[name].read(getattr(self, name), limits) for name in form.RULES})
 
     def amount(self, limits: Limits) -> tuple[int, int]:
         """(new tokens, samples). Raises ValueError."""
