@@ -43,8 +43,6 @@ class InPrecision:
     """Loss minus the loss in fp32, on the same tokens."""
     more_margin: float
     """Half the width of that difference's 95 % interval."""
-    logit_difference: float
-    """The largest difference of any score from that in fp32."""
     parts_at: int | None
     """Index of the first new token, from 0, where the greedy text differs from that in fp32; None if nowhere."""
 
@@ -116,7 +114,7 @@ def precision_cost(model: Transformer, inputs: torch.Tensor, targets: torch.Tens
 
 @torch.inference_mode()
 def _cost(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, new_tokens: int) -> PrecisionCost:
-    losses, apart = _judged(model, inputs, targets)
+    losses = _judged(model, inputs, targets)
     T = model.config.context_length
     prompt = inputs[0][targets[0] != IGNORE][: max(1, min(8, T // 4))].tolist()
     texts, seconds = _greedy(model, prompt, new_tokens)
@@ -135,7 +133,6 @@ def _cost(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, new_t
                 margin=margin,
                 more=more,
                 more_margin=0.0 if name == "fp32" else more_margin,
-                logit_difference=apart[name],
                 parts_at=parts,
             )
         )
@@ -148,23 +145,15 @@ def _cost(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, new_t
     )
 
 
-def _judged(
-    model: Transformer, inputs: torch.Tensor, targets: torch.Tensor
-) -> tuple[dict[str, WindowLosses], dict[str, float]]:
-    """Losses in each precision, and the largest difference between a score and its fp32 value."""
+def _judged(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor) -> dict[str, WindowLosses]:
+    """Losses in each precision."""
+    tokens, at_once = (targets != IGNORE).sum(dim=1), LOGITS_AT_ONCE // (inputs.shape[1] * model.config.vocab_size)
+    parts = list(zip(inputs.split(max(1, at_once)), targets.split(max(1, at_once))))
     models = {name: inference_model(model, name) for name in PRECISIONS}
-    totals: dict[str, list[torch.Tensor]] = {name: [] for name in PRECISIONS}
-    apart = dict.fromkeys(PRECISIONS, 0.0)
-    at_once = max(1, LOGITS_AT_ONCE // (inputs.shape[1] * model.config.vocab_size))
-    for x, y in zip(inputs.split(at_once), targets.split(at_once)):
-        plain, counted = models["fp32"].logits(x).float(), y != IGNORE
-        for name in PRECISIONS:
-            logits = plain if name == "fp32" else models[name].logits(x).float()
-            totals[name].append(summed_losses(logits, y))
-            off = (logits - plain).abs().amax(dim=-1)[counted]
-            apart[name] = max(apart[name], off.max().item() if len(off) else 0.0)
-    tokens = (targets != IGNORE).sum(dim=1)
-    return {name: WindowLosses(torch.cat(parts), tokens) for name, parts in totals.items()}, apart
+    return {
+        name: WindowLosses(torch.cat([summed_losses(read.logits(x).float(), y) for x, y in parts]), tokens)
+        for name, read in models.items()
+    }
 
 
 def _greedy(

@@ -29,10 +29,10 @@ def test_the_cost_of_a_shipped_model(name):
     assert corpus.language.title in words
     plain, bf16, int8 = cost.ways
     assert math.isclose(plain.loss, evaluate(model, inputs, targets), rel_tol=1e-5)
-    assert plain.more == plain.logit_difference == plain.more_margin == 0 and plain.parts_at is None
+    assert plain.more == plain.more_margin == 0 and plain.parts_at is None
     assert plain.nbytes == 4 * model.config.n_parameters > 1.9 * bf16.nbytes > 3.5 * int8.nbytes
     for way in (bf16, int8):  # both round, and neither ruins a trained model
-        assert 0 < way.logit_difference < 2 and abs(way.more) < 0.02 and 0 < way.more_margin < 0.02
+        assert abs(way.more) < 0.02 and 0 < way.more_margin < 0.02
         assert math.isclose(way.loss, plain.loss + way.more, rel_tol=1e-9)
     assert cost.written == 12 and cost.tokens == targets.ge(0).sum()
 

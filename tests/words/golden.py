@@ -178,8 +178,8 @@ def of_heads_and_precision() -> Iterator[Case]:
         products = np.array([2.0, -0.1, dot - 1.9])
         yield f"products that sum to {dot}", heads.weight_words(("a", "b"), 0.25, products, visible=True)
     yield "a masked weight", heads.weight_words(("a", "b"), 0.0, products, visible=False)
-    plain = InPrecision("fp32", 4_000_000, 1000.0, 1.0, 0.1, 0.0, 0.0, 0.0, None)
-    way = InPrecision("int8", 1_000_000, 3000.0, 1.3, 0.1, 0.3, 0.1, 0.01, None)
+    plain = InPrecision("fp32", 4_000_000, 1000.0, 1.0, 0.1, 0.0, 0.0, None)
+    way = InPrecision("int8", 1_000_000, 3000.0, 1.3, 0.1, 0.3, 0.1, None)
     close = dataclasses.replace(way, more=0.00003, more_margin=0.000034, tokens_per_second=1000.0)
     for name, other in (
         ("worse", way),

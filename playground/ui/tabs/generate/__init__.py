@@ -1,6 +1,6 @@
 """The Generate tab: one panel. A model writes; every choice in its text can be opened and changed.
 
-selection.py   what is selected; writing.py: POST /write, the text as it grows; recorded.py: the text it opens with
+selection.py   what is selected; writing.py: POST /write, the text as it grows, and the text it opens with
 kept.py        a text that the browser sends back; choice.py: one of its tokens, opened
 why.py         its copied pieces, the passages behind it, and the proof
 game.py        guess the next letter; temperatures.py, precision.py: the experiments
@@ -12,19 +12,18 @@ from functools import cache
 from typing import Any
 
 from ....engine import PRECISIONS
-from ....storage import Checkpoint
 from ... import theme
+from ...forms import sampling as form
 from ...links import carried_slot
 from ...page import Page
-from ...panel import Asked, Shown, Slot, chip, move_button, slot
+from ...panel import Asked, Shown, Slot, attributes_html, chip, move_button, slot
 from ...panel import choice as drop_down
 from ...prompts import suggestions
 from ...quoted import model_facts
 from . import game, precision, temperatures, why
 from .choice import opened
-from .recorded import recorded
 from .selection import Selection
-from .writing import Writing, no_mask
+from .writing import Writing, no_mask, recorded
 
 TITLE = "Generate"
 RULES = "temperature new_tokens top_k top_p min_p repetition_penalty samples seed"
@@ -33,35 +32,24 @@ IDEAS = 3
 """How many beginnings are offered."""
 
 
-def _number(name: str, label: str, **more: str) -> str:
-    bounds = "".join(f' {key}="{value}"' for key, value in more.items())
-    return f'<label class="field-label">{label}<input type="number" name="{name}" inputmode="decimal"{bounds}></label>'
+def _number(name: str, label: str = "") -> str:
+    field = form.BY_NAME[name]
+    bounds = {"min": field.least, "max": field.most, "step": field.step}
+    more = {key: str(value) for key, value in bounds.items() if isinstance(value, (int, float))}
+    more = attributes_html({"type": "number", "name": name, "inputmode": "decimal", "title": field.why, **more})
+    return f'<label class="field-label">{label or field.label}<input{more}></label>'
 
 
 _ADVANCED = "".join(
     [
-        _number("top_k", "Top-k", min="0", title="Keep the k likeliest; 0 keeps all."),
-        _number(
-            "top_p", "Top-p", min="0.01", max="1", step="0.01",
-            title="Keep the likeliest tokens that together have this probability; 1 keeps all.",
-        ),
-        _number(
-            "min_p", "Min-p", min="0", max="1", step="0.01",
-            title="Drop tokens that have less than this share of the likeliest token's probability.",
-        ),
-        _number(
-            "repetition_penalty", "Repetition penalty", min="0.5", max="2", step="0.05",
-            title="Above 1, tokens that have already occurred become less likely.",
-        ),
-        _number("samples", "Samples", min="1", title="Several texts at once."),
-        _number("seed", "Seed", min="0"),
+        *map(_number, ("top_k", "top_p", "min_p", "repetition_penalty", "samples", "seed")),
         '<label class="check"><input type="checkbox" name="same_again">Repeat exactly (keep the seed)</label>',
         drop_down("precision", "Precision", {name: name for name in PRECISIONS}, PRECISIONS[0]),
         '<label class="field-label" title="One text per line">Stop at'
         '<textarea name="stop" rows="1" dir="auto" autocomplete="off" spellcheck="false"></textarea></label>',
         f'<button type="button" class="ghost" data-copy-link>Copy link</button>{slot("carried")}',
     ]
-)  # fmt: skip
+)
 
 TEMPLATE = f"""<div class="card generate-ask">
 <div class="line"><label class="grow"><span class="sr-only">Prompt</span><textarea name="prompt" rows="1" dir="auto"
@@ -70,7 +58,7 @@ autocomplete="off" spellcheck="false" placeholder="The model continues this text
 <div class="line tight"><span class="quiet">Try one</span>{slot("ideas", class_="chips", data_arrows="")}
 <span class="grow"></span><label class="field-label temperature" title="Temperature">Safe<input type="range"
 name="temperature" min="0" max="3" step="0.05" aria-label="Temperature, from safe to wild">Wild
-<output data-of="temperature"></output></label>{_number("new_tokens", "Length", min="1")}</div>
+<output data-of="temperature"></output></label>{_number("new_tokens", "Length")}</div>
 <details data-fold="advanced"><summary>{slot("advanced-said", tag="span")}</summary>
 <div class="line advanced">{_ADVANCED}</div></details>
 {slot("problem", tag="p", class_="notice notice-error", role="alert")}{slot("notes")}</div>
@@ -117,12 +105,10 @@ def show(page: Page, played: game.Game, reasons: why.Why, asked: Asked) -> Shown
         chosen = chosen.moved(prompt=ideas[0])
     chosen = temperatures.snapshot(chosen, page)
     step = checkpoint.history.last_step
-    changed = chosen.changed(page.limits)
+    changed, warning = chosen.changed(page.limits), no_mask(checkpoint)
     slots = {
         "ideas": Slot(ideas, lambda: "".join(chip(text, {"prompt": text, "typed": False}) for text in ideas[:IDEAS])),
-        "notes": Slot(
-            checkpoint.config.causal, lambda: "".join(theme.notice(each, "warning") for each in _warnings(checkpoint))
-        ),
+        "notes": Slot(warning, lambda: theme.notice(warning, "warning") if warning else ""),
         **carried_slot(page, asked.visitor, chosen.model),
         "advanced-said": Slot(changed, lambda: _advanced(page, changed)),
         "text": Slot((chosen.model, step), lambda: recorded(page, asked.visitor, chosen.model, checkpoint), slow=True),
@@ -137,10 +123,6 @@ def show(page: Page, played: game.Game, reasons: why.Why, asked: Asked) -> Shown
     answers, scored = reasons.slots(asked, chosen.model, checkpoint, chosen.why)
     facts = {**model_facts(page.registry, asked.visitor, chosen.model), "prompt": chosen.prompt}
     return Shown(chosen.to_dict() | {"why_scored": scored}, slots | answers, facts)
-
-
-def _warnings(checkpoint: Checkpoint) -> list[str]:
-    return [said for said in (no_mask(checkpoint),) if said]
 
 
 def _advanced(page: Page, changed: list[str]) -> str:

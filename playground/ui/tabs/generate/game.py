@@ -12,6 +12,7 @@ from ....game import rules
 from ....game.rules import SURE, YOU, stakes
 from ....service.game import Games, Position
 from ....service.limits import TYPED
+from ....service.runs import Source
 from ....storage import Checkpoint
 from ....words.game import PLAYERS, luck, result
 from ....words.numbers import percent, signed
@@ -62,19 +63,18 @@ class Game:
         page.panels.act("bet", self.bet)
         page.panels.act("another-text", lambda asked: self._position(asked, anew=True) and None)
 
-    def bet(self, asked: Asked) -> dict[str, Any]:
+    def bet(self, asked: Asked) -> None:
         """Settle a bet. Raises ValueError if it is not a valid bet."""
-        chosen = Selection.read(asked.selection)
-        checkpoint = self._page.registry.get(chosen.model, asked.visitor)
-        source = self._page.board.source_of(checkpoint)
-        self.games.bet(asked.visitor, chosen.model, checkpoint, source, asked.selection.get("bet"))
-        return {}
+        self.games.bet(*self._table(asked), asked.selection.get("bet"))
 
     def _position(self, asked: Asked, *, anew: bool = False) -> Position:
-        chosen = Selection.read(asked.selection)
-        checkpoint = self._page.registry.get(chosen.model, asked.visitor)
-        source = self._page.board.source_of(checkpoint)
-        return self.games.open(asked.visitor, chosen.model, checkpoint, source, anew=anew)
+        return self.games.open(*self._table(asked), anew=anew)
+
+    def _table(self, asked: Asked) -> tuple[str, str, Checkpoint, Source | None]:
+        """The visitor, the model's id, the model, and the source of its text."""
+        model_id = Selection.read(asked.selection).model
+        checkpoint = self._page.registry.get(model_id, asked.visitor)
+        return asked.visitor, model_id, checkpoint, self._page.board.source_of(checkpoint)
 
     def slots(self, asked: Asked, checkpoint: Checkpoint, chosen: Selection) -> dict[str, Slot]:
         """The game, if its fold is open; its first text is chosen once the rest of the panel is drawn."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,9 +36,8 @@ class Beginning:
         try:
             ids = [[_id(token) for token in sent[name]] for name in ("prompt", "tokens")]
             step, start = int(sent["step"]), int(sent.get("start", 0))
-            text = cls(
-                *ids, start, bool(sent.get("chosen")), _rules(sent.get("rules", {})), sent.get("precision", "fp32")
-            )
+            rules, precision = SamplingConfig(**sent.get("rules", {})), sent.get("precision", "fp32")
+            text = cls(*ids, start, bool(sent.get("chosen")), rules, precision)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             raise ValueError(_DAMAGED) from None
         if step != (now := checkpoint.history.last_step):
@@ -56,10 +54,6 @@ def _id(token: Any) -> int:
     if isinstance(token, bool) or not isinstance(token, int):
         raise TypeError
     return token
-
-
-def _rules(sent: Mapping[str, Any]) -> SamplingConfig:
-    return SamplingConfig(**sent)
 
 
 def pieces(tokenizer: Tokenizer, prompt: list[int], tokens: list[int]) -> list[str]:

@@ -24,15 +24,7 @@ TEMPLATE = f"""<div class="card"><h3>Precision</h3>
 {move_button("Measure this model in all three", {"bits": True}, kind="ghost measure-precision")}
 <div data-if="bits">{slot("bits-said")}{slot("bits-table")}{chart_place("bits-levels", height=260, save_name="levels")}
 {slot("bits-receipt")}</div></div>"""
-_HEAD = (
-    "",
-    "weights",
-    "tokens/s",
-    "loss (nats per token)",
-    "above fp32",
-    "scores off by at most",
-    "greedy text differs at",
-)
+_HEAD = ("", "weights", "tokens/s", "loss (nats per token)", "above fp32", "greedy text differs at")
 
 
 def slots(page: Page, checkpoint: Checkpoint, chosen: Selection) -> dict[str, Slot]:
@@ -80,7 +72,6 @@ def _row(way: InPrecision, written: int) -> list[Any]:
         theme.Cell(f"{way.tokens_per_second:,.0f}", way.tokens_per_second),
         theme.Cell(loss_in_words(way.loss, way.margin), way.loss),
         "–" if way.name == "fp32" else theme.Cell(above_fp32(way), way.more),
-        theme.Cell(f"{way.logit_difference:.3g}", way.logit_difference),
         parts,
     ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from ....engine import PRECISIONS, SamplingConfig
 from ....service.limits import Limits
@@ -31,7 +31,7 @@ class Selection(Selected):
     samples: float = 1
     seed: float = 0
     same_again: bool = False
-    precision: str = PRECISIONS[0]
+    precision: Literal[PRECISIONS] = PRECISIONS[0]
     stop: str = ""
     advanced: bool = False
     choice: dict[str, Any] | None = None
@@ -55,22 +55,15 @@ class Selection(Selected):
         """Whether the likeliest token is always taken."""
         return not self.temperature
 
-    def sampling(self, limits: Limits, **changes: Any) -> SamplingConfig:
+    def sampling(self, limits: Limits) -> SamplingConfig:
         """The sampling rules. Raises ValueError if a number is out of range."""
-        values = {name: form.BY_NAME[name].read(getattr(self, name), limits) for name in form.RULES}
-        return form.sampling({**values, **changes})
+        return form.sampling({name: form.BY_NAME[name].read(getattr(self, name), limits) for name in form.RULES})
 
     def amount(self, limits: Limits) -> tuple[int, int]:
         """(new tokens, samples). Raises ValueError."""
         amount = whole("Length", self.new_tokens, 1), whole("Samples", self.samples, 1)
         limits.check_generation(*amount)
         return amount
-
-    def way(self) -> str:
-        """The precision. Raises ValueError if it does not exist."""
-        if self.precision not in PRECISIONS:
-            raise ValueError(f"Precision must be one of {', '.join(PRECISIONS)}, not “{self.precision[:30]}”")
-        return self.precision
 
     def stops(self) -> list[str]:
         """The texts to stop at, one per line; \\n in one stands for a line break."""

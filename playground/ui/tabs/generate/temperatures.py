@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -33,15 +32,8 @@ TEMPLATE = f"""<div class="card"><h3>Temperatures</h3>
 _compared = Kept(entries=64, megabytes=8)
 
 
-@dataclass(frozen=True)
-class Heated:
-    """What was compared."""
-
-    labels: list[str]
-    chances: dict[float, list[float]]
-    """Temperature → the probabilities of the labels' tokens."""
-    texts: list[tuple[float, str]]
-    """(temperature, text)."""
+Compared = tuple[list[str], dict[float, list[float]], list[str]]
+"""Tokens; their probabilities by temperature; the text at each temperature."""
 
 
 def snapshot(chosen: Selection, page: Page) -> Selection:
@@ -59,18 +51,18 @@ def slots(page: Page, checkpoint: Checkpoint, chosen: Selection) -> dict[str, Sl
     about = (chosen.model, checkpoint.history.last_step, chosen.heat)
 
     def picture() -> dict[str, Any] | None:
-        found = compared(page, checkpoint, chosen.heat)
-        words = temperatures_words(found.labels, found.chances)
-        return show(temperature_comparison(found.labels, found.chances), words, prompt=chosen.heat[0])
+        labels, chances, _ = compared(page, checkpoint, chosen.heat)
+        words = temperatures_words(labels, chances)
+        return show(temperature_comparison(labels, chances), words, prompt=chosen.heat[0])
 
     def texts() -> str:
-        cards = "".join(_card(*each) for each in compared(page, checkpoint, chosen.heat).texts)
+        cards = "".join(map(_card, TEMPERATURES, compared(page, checkpoint, chosen.heat)[2]))
         return f'<div class="by-temperature">{cards}</div>'
 
     return {"heat-chart": Slot(about, picture, slow=True), "heat-texts": Slot(about, texts, slow=True)}
 
 
-def compared(page: Page, checkpoint: Checkpoint, asked: Any) -> Heated:
+def compared(page: Page, checkpoint: Checkpoint, asked: Any) -> Compared:
     """The first choice and a text at each temperature. Raises ValueError for what no page sends."""
     try:
         prompt, seed, penalty = asked
@@ -80,7 +72,7 @@ def compared(page: Page, checkpoint: Checkpoint, asked: Any) -> Heated:
         raise ValueError("These settings cannot be read. Press “Compare” again") from None
     length = min(TOKENS, page.limits.new_tokens)
 
-    def write() -> Heated:
+    def write() -> Compared:
         tokenizer, chances, texts = checkpoint.tokenizer, {}, []
         likeliest: list[int] = []
         for temperature in TEMPERATURES:
@@ -89,8 +81,8 @@ def compared(page: Page, checkpoint: Checkpoint, asked: Any) -> Heated:
             first = probabilities(steps[0].step.logits, torch.tensor([ids]), hot)[0]
             likeliest = likeliest or first.topk(min(CANDIDATES, len(first))).indices.tolist()
             chances[temperature] = [first[t].item() for t in likeliest]
-            texts.append((temperature, "".join(token.text for _, (token,) in steps)))
-        return Heated([label_of(tokenizer, t) for t in likeliest], chances, texts)
+            texts.append("".join(token.text for _, (token,) in steps))
+        return [label_of(tokenizer, t) for t in likeliest], chances, texts
 
     key = (tuple(ids), rules.seed, rules.repetition_penalty, checkpoint.history.last_step)
     return _compared.get(key, write, owner=checkpoint.model)

@@ -27,6 +27,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from ....data import sentences
 from ....engine import stream
 from ....engine.request import default_slide
+from ....kept import Kept
 from ....service.limits import TEXTS_AT_ONCE, WRITERS
 from ....service.verdicts import Verdict, in_words, verdicts_on
 from ....storage import Checkpoint
@@ -34,7 +35,7 @@ from ...gradio_fixes.quiet_refusals import OURS, STRANGE
 from ...page import Page
 from ...panel import Asked
 from ...places import Places
-from ...prompts import read_prompt
+from ...prompts import read_prompt, suggestions
 from ...refusals import sentence
 from ...writers import seconds_between_updates
 from .kept import Beginning, by, pieces
@@ -52,6 +53,7 @@ ODD = "\N{REPLACEMENT CHARACTER} stands for a token that is not a whole characte
 ONE_SENTENCE = "The model learned from single sentences, so it stops here. To continue, change “Stop at”."
 
 _log = logging.getLogger(__name__)
+_recorded = Kept(entries=200, megabytes=16)
 
 
 class Writing:
@@ -131,7 +133,7 @@ def written(page: Page, asked: Asked, after: Any, stopped: threading.Event) -> I
     chosen, limits = Selection.read(asked.selection), page.limits
     checkpoint = page.registry.get(chosen.model, asked.visitor)
     new_tokens, samples = chosen.amount(limits)
-    rules, precision, stops = chosen.sampling(limits), chosen.way(), chosen.stops()
+    rules, precision, stops = chosen.sampling(limits), chosen.precision, chosen.stops()
     if after is None:
         ids, notes = read_prompt(page, checkpoint, chosen.prompt or "")
         before = Beginning(ids, [])
@@ -198,6 +200,20 @@ def written(page: Page, asked: Asked, after: Any, stopped: threading.Event) -> I
         "details": f"{speed} {full}".strip(),
         "faults": wrong,
     }}  # fmt: skip
+
+
+def recorded(page: Page, visitor: str, model_id: str, checkpoint: Checkpoint) -> dict[str, Any]:
+    """The model's first text, as the lines that `/write` would send: written once, with the rules of the form."""
+
+    def write() -> list[dict[str, Any]]:
+        prompt = suggestions(page, model_id, visitor)[0]
+        asked = Asked(visitor, Selection.first(page.limits).moved(model=model_id, prompt=prompt).to_dict())
+        return list(written(page, asked, None, threading.Event()))
+
+    # a model that others have under another id writes the same
+    lines = _recorded.get(checkpoint.history.last_step, write, owner=checkpoint.model)
+    head = {"head": {**lines[0]["head"], "model": model_id}}
+    return {"model": model_id, "recorded": model_id.startswith("shipped-"), "lines": [head, *lines[1:]]}
 
 
 def faults(found: Verdict | None, spelled: Sequence[str]) -> list[tuple[int, int, str]]:

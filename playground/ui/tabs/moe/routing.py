@@ -25,8 +25,7 @@ MOST_TOKENS = 256
 """More tokens than this cannot be told apart in a picture; the last ones are shown."""
 
 TEMPLATE = f"""<div class="stack">{slot("routing-note")}
-<div class="line">{slot("routing-headline", tag="h3", class_="grow")}{slot("routing-pair", tag="p", class_="quiet")}
-{slot("layers")}</div>
+<div class="line">{slot("routing-headline", tag="h3", class_="grow")}{slot("layers")}</div>
 <p class="quiet">Colour and number: each token's main expert in this layer. Tap a token to follow it.</p>
 <div class="two">{slot("routing-text", id="routing-text", dir="auto")}
 <div>{slot("routing-followed", id="routing-followed")}
@@ -57,7 +56,6 @@ def slots(at: At) -> dict[str, Slot]:
 
     return {
         "layers": Slot((names, layer), lambda: choice("layer", "Layer", names, str(layer))),
-        "routing-pair": Slot(at.ids, lambda: html.escape(at.job.name) if at.job else ""),
         "routing-ideas": Slot(ideas, lambda: "".join(chip(text, _beginning(text)) for text in ideas)),
         "routing-headline": Slot(here, lambda: repeated_words(ids, first(), checkpoint.config.experts_per_token)),
         "routing-note": Slot(notes, lambda: "".join(notice(note, "warning") for note in notes)),
