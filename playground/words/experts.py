@@ -53,10 +53,10 @@ def load_result(loads: Mapping[bool, Evenness]) -> Result:
     number = f"The busiest expert gets {unbalanced:.0f} % of the load without it, {balanced:.0f} % with it; {equal}"
     if died != dead:
         rather = f", instead of {dead}" if dead else ""
-        waste = "They take memory, but learn almost nothing."
+        waste = "They take memory, but see hardly any tokens."
         return Result(f"Without balance, {died} of {E} experts are almost unused{rather}.", f"{waste} {number}")
     if 1 / BUSIER < unbalanced / balanced < BUSIER:
-        learn = " All experts get enough tokens to learn." * (not dead)
+        learn = " No expert is almost unused." * (not dead)
         return Result("Balance makes little difference here.", f"{number}{learn}")
     return Result(f"Without balance, the load is {'less' if unbalanced > balanced else 'more'} even.", number)
 
