@@ -25,7 +25,7 @@ from ....interventions.steering import (
     steering_tap,
     suggested_setting,
 )
-from ....words.interventions import added_words, example_words, steered_result
+from ....words.interventions import example_words, steered_result
 from ....words.result import Result
 from ...chart import chart_place
 from ...panel import Slot, choice, slot
@@ -177,14 +177,10 @@ def _ideas(at: At) -> str:
     return pair_chips(at, "Example:", steered_pairs(at), offered, _NONE)
 
 
-def _changed(at: At) -> list[str]:
-    return changed_words(at.chosen.towards or "", at.chosen.away or "")
-
-
 def _added(at: At) -> str:
     """The prompt that is steered, and what is added."""
     prompt = shortened((at.chosen.steer_on or at.chosen.prompt).strip(), SHOWN)
-    return html.escape(example_words(prompt, _changed(at)))
+    return html.escape(example_words(prompt, changed_words(at.chosen.towards or "", at.chosen.away or "")))
 
 
 def _look(at: At, prompt: str) -> Look:
@@ -217,7 +213,7 @@ def _curve(at: At) -> tuple[dict[str, Any], Result]:
     words = {token: _word(look, ids, token) for token, ids in tokens.items()}
     result = steered_result(curve, answers, words, STRENGTHS.index(_strength(at)))
     measured = f"The loss is measured on {judged.inputs.numel():,} tokens of {judged.words}{judged.beside}."
-    result = replace(result, details=f"{added_words(_changed(at))} {result.details} {measured}")
+    result = replace(result, details=f"{result.details} {measured}")
     return steering_picture(curve, *(words[token] for token in answers)), result
 
 
