@@ -80,21 +80,11 @@ def expected_words(before: tuple[str, float], after: tuple[str, float], pair: Se
     return f"With the patch, “{now}”{third} leads with {share(q)}. Before, {leader} had {share(p)}."
 
 
-def added_words(changed: Sequence[str]) -> str:
-    """What steering adds, from the words in which its two prompts differ."""
-    towards, away = _named(changed)
-    return f"At every token, we add the model's state for {towards} minus that for {away}."
-
-
 def example_words(prompt: str, changed: Sequence[str]) -> str:
-    """The prompt that is steered, and what steering adds, briefly."""
-    return f"Prompt: “{prompt}” Added: {' − '.join(_named(changed))}."
-
-
-def _named(changed: Sequence[str]) -> list[str]:
-    """The words in which two prompts differ, within a sentence that cannot hold long ones."""
+    """The prompt that is steered, and what steering adds, from the words in which its two prompts differ."""
     short = all(0 < len(each) <= NAMED_AT_MOST for each in changed)
-    return [f"“{each}”" for each in changed] if short else ["one prompt", "the other"]
+    towards, away = [f"“{each}”" for each in changed] if short else ["one prompt", "the other"]
+    return f"Prompt: “{prompt}” Added at every token: the state for {towards} minus that for {away}."
 
 
 def steered_result(curve: SteeringCurve, answers: tuple[int, int], words: Mapping[int, str], chosen: int) -> Result:
@@ -120,17 +110,13 @@ def steered_result(curve: SteeringCurve, answers: tuple[int, int], words: Mappin
         gained = f"At strength {most}, the logit of {wanted} gains {gain} on that of {other}. {advice}"
         return Result(f"Steering does not work here: {still}.", gained, details)
     first = leads.index(True)
-    last = leads.index(False, first) - 1 if False in leads[first:] else len(leads) - 1
-    where = f"From strength {curve.strengths[first]:g}"
-    if last < len(leads) - 1:
-        where += f" to {curve.strengths[last]:g}"
     cost, (was, now) = curve.losses[chosen] - curve.losses[0], (f"{curve.losses[i]:.3f}" for i in (0, chosen))
     change = f"stays at {was}" if was == now else f"{'falls' if cost < 0 else 'rises'} from {was} to {now}"
     not_yet = f"{wanted} does not lead, and " * (not leads[chosen])
     number = f"At strength {curve.strengths[chosen]:g}, {not_yet}the validation loss {change}."
     if cost > min(2 * BEARABLE, curve.losses[0]):
         number += " The text may break."
-    return Result(f"{where}, {wanted} leads {other}.", number, details)
+    return Result(f"From strength {curve.strengths[first]:g}, {wanted} leads {other}.", number, details)
 
 
 def node_name(node: Node) -> str:

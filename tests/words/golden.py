@@ -341,8 +341,7 @@ def of_edits_and_patches() -> Iterator[Case]:
         curve = SteeringCurve((0.0, 0.2, 0.4, 0.6), (-5.0, 1.0, 2.0, 3.0), (1.2, 1.19, 1.6, 1.7), tuple(leaders))
         yield f"steering: {leaders} lead", interventions.steered_result(curve, ("x", "y"), words, chosen)
     for sides in (("Ben", "Ana"), ("", "Ana")):
-        briefly = interventions.example_words("Ana came.", sides)
-        yield f"steering adds {sides}", f"{briefly} {interventions.added_words(sides)}"
+        yield f"steering adds {sides}", interventions.example_words("Ana came.", sides)
     for after in (("y", 0.9), ("z", 0.61)):
         yield f"patched: {after}", interventions.expected_words(("y", 0.9998), after, ("y", "x"))
     fed, mlp, first, second = Node(0, 0), Node(0), Node(1, 1), Node(1)

@@ -172,6 +172,6 @@ def grid(at: At) -> tuple[dict[str, Any], str]:
     moved = importance(look)
     titles = [grid_title(layer, head, None if moved is None else moved[layer, head]) for layer, head in shown]
     chosen = shown.index(at.owner) if at.owner in shown else None
-    figure = head_grid(patterns, titles, columns=4, causal=look.config.causal, size=132, chosen=chosen)
+    figure = head_grid(patterns, titles, causal=look.config.causal, chosen=chosen)
     more = f" The first {len(shown)} of {len(heads)} heads." if len(shown) < len(heads) else ""
     return figure, f"{NUMBERS if moved is not None else ''}{more}{window_words(look, part)}".strip()
