@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..interventions.circuit import FEEDS, Circuit, Node, Place
-from ..interventions.patching import PREDICT_ALIKE, PatchMap, predict_alike
+from ..interventions.patching import PREDICT_ALIKE, Donor, PatchMap, predict_alike
 from ..interventions.steering import BEARABLE, SteeringCurve
 from .heads import HABIT_NAMES, token_in_word
 from .numbers import listed, percent, share, signed
@@ -14,7 +14,24 @@ from .result import Result
 
 PART_NAMES = {"residual": "Residual stream", "head": "Heads", "mlp": "MLPs", "expert": "Experts"}
 """Of `interventions.patching.TAPPED`."""
-ASSUMPTION = "This assumes that the prompts differ only in what you ask about."
+EFFECT_NAMES = {
+    "total": "Total effect",
+    "direct": "Direct effect",
+}
+DONOR_NAMES = {
+    Donor.OTHER: "the other prompt's value",
+    Donor.ZERO: "zero",
+    Donor.MEAN: "its average",
+    Donor.RESAMPLE: "values from other texts",
+}
+ASSUMPTIONS = {
+    Donor.OTHER: "This assumes that the prompts differ only in what you ask about.",
+    Donor.ZERO: "This assumes that later layers read zero as no information. They never saw it in training.",
+    Donor.MEAN: "This assumes that the average says nothing about this prompt. Perhaps no text produces it.",
+    Donor.RESAMPLE: "This assumes that the other texts share nothing with this prompt.",
+}
+"""What a donor takes for granted."""
+DIRECT = "A direct effect skips all later layers, so only the last token can have one."
 OVERLAP = "The shares need not add up to 100 %, because parts build on each other."
 ARROWS = {True: "A wider arrow passes on more.", False: "The links between these parts are not measured."}
 LEFT_OUT = "Work that is the same in both prompts does not count."
@@ -50,7 +67,7 @@ def patched_result(found: PatchMap, tokens: list[str], answers: tuple[str, str])
     runs += f"In the other prompt, “{leads[1][0]}” leads “{leads[1][1]}” by {signed(abs(found.other))}."
     alike = int((abs(found.effects) >= ALIKE * abs(effect)).sum()) - 1
     near = f"{alike} other cell{'s do' if alike > 1 else ' does'} nearly as much." if alike else ""
-    details = " ".join(filter(None, (near, runs, ASSUMPTION)))
+    details = " ".join(filter(None, (near, runs)))
     if abs(effect) < 0.005:
         return Result("No single cell changes the answer.", "", details)
     way, moves = found.shares[row, place], f"It moves the logit difference by {signed(effect)}."
@@ -65,6 +82,11 @@ def patched_result(found: PatchMap, tokens: list[str], answers: tuple[str, str])
     if way > 0:
         moves += f" The model goes {'all' if way > 0.995 else f'{percent(way, 0)} of'} {from_to}"
     return Result(most, "", f"{moves} {details}")
+
+
+def assumed_words(donor: Donor, direct: bool) -> str:
+    """What a map takes for granted, and what limits a direct one."""
+    return f"{ASSUMPTIONS[donor]} {DIRECT * direct}".strip()
 
 
 def kept_words(cell: Any, tokens: Sequence[str]) -> str:

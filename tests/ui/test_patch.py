@@ -51,6 +51,10 @@ def test_opening_a_part_brings_two_prompts_that_fit_and_draws_everything(tab, op
     assert "goes all the way" in heads and "<b>head 1.0</b><br>100\xa0%" in boxes, "Patch and circuit measure the same"
     filled = [note["bgcolor"] for note in made["circuit"]["figure"]["layout"]["annotations"] if not note["showarrow"]]
     assert sorted(map(filled.count, {*filled})) == [2, 3], "the two parts that are needed most are filled"
+    lost = {donor: drawn(again(tab, opened, donor=donor)["patch-map"]).tobytes() for donor in ("other", "zero", "mean")}
+    assert lost["other"] == drawn(made["patch-map"]).tobytes() and len({*lost.values()}) == 3
+    direct = drawn(again(tab, opened, path="direct", donor="resample")["patch-map"])
+    assert direct[:, -1].all() and not direct[:, :-1].any()
     assert "Heads" in made["patch-parts"] and "Experts" not in made["patch-parts"], "this model has none"
     clicked = tab.shown(opened["at"], {"slot": "circuit", "index": [0, 1]}, **OPEN, other=opened["other"])
     assert (clicked.selection["layer"], clicked.selection["head"]) == (1, 0)
@@ -148,7 +152,7 @@ def test_a_map_of_a_long_prompt_ends_where_patches_stop_doing_anything():
         ({"part": "expert"}, "dense model"),
         ({"kept": [{"part": "head", "layer": 0, "index": 9, "place": 0}]}, "no head 9"),
         ({"kept": [{"part": "head", "layer": 0, "index": 0, "place": 99}]}, "not in the map"),
-        ({"strength": 1e300, "steer_layer": -3, "kept": [{"x": 1}], "part": "x", "away": ""}, "at least one"),
+        ({"strength": 1e300, "steer_layer": -3, "kept": [{"x": 1}], "donor": "x", "away": ""}, "at least one"),
         ({"away": " "}, "at least one in each field"),
     ],
 )

@@ -25,7 +25,7 @@ from playground.inspection.precision import InPrecision, PrecisionCost
 from playground.inspection.roles import Estimate
 from playground.inspection.walk import step, step_names
 from playground.interventions.circuit import Circuit, Edge, Node, Place
-from playground.interventions.patching import PatchMap
+from playground.interventions.patching import Donor, PatchMap
 from playground.interventions.steering import SteeringCurve
 from playground.links import RunCard
 from playground.model import PRESETS, Transformer
@@ -327,6 +327,8 @@ def of_edits_and_patches() -> Iterator[Case]:
     ):
         found = PatchMap("mlp", ((0, None), (1, None)), np.array(effects), here, other)
         yield f"a map: {facts}", interventions.patched_result(found, ["a", "b"], ("x", "y"))
+    for donor, name in interventions.DONOR_NAMES.items():
+        yield f"in its place: {name}", interventions.assumed_words(donor, direct=donor is Donor.ZERO)
     words = {"x": "xylo", "y": "yes", "z": "zoo", "b": "␣"}
     for leaders, chosen in {
         "yxxx": 1,

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 from ....inspection import Look
 from ....inspection.edits import Edit, from_dict
 from ....inspection.heads import flops_of_moves, head_scores, moves, ranked
+from ....interventions.patching import Donor
 from ....kept import Kept
 from ....service.limits import EDITS, HEADS_AT_ONCE_FLOPS, PATCHES
 from ...page import Page
@@ -70,6 +71,9 @@ class Selection(Selected):
     other: str | None = None
     """The second prompt, from whose run parts are patched; None stands for a suggestion."""
     part: Literal["residual", "head", "mlp", "expert"] = "residual"
+    path: Literal["total", "direct"] = "total"
+    """Which effect of a patch: through all later layers, or straight to the logits."""
+    donor: Donor = Donor.OTHER
     kept: tuple[Cell, ...] = Field((), max_length=PATCHES)
     """Patches that stay."""
     towards: str | None = None
