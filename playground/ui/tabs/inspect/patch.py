@@ -31,7 +31,7 @@ name="other" data-resets="kept" dir="auto" autocomplete="off" spellcheck="false"
 placeholder="Your prompt with one word changed"></textarea></label></div>{slot("pair-ideas", class_="line")}
 <div class="stack" data-if="other">{slot("patch-map-headline")}{slot("patch-kept", class_="stack")}
 {slot("patch-parts")}{chart_place("patch-map", height=300, save_name="patching", clickable=True)}
-<details><summary>More</summary><div class="line">{switch("path", "Effect", words.EFFECT_NAMES)}
+<details class="stack"><summary>More</summary><div class="line">{switch("path", "Effect", words.EFFECT_NAMES)}
 {choice("donor", "Replace with", {donor.value: text for donor, text in words.DONOR_NAMES.items()})}</div>
 {slot("patch-assumed", tag="p", class_="quiet")}</details></div></div></details>"""
 

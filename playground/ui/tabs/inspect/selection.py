@@ -59,6 +59,11 @@ class Selection(Selected):
     """Edits in force, as `inspection.edits.to_dict` writes them."""
     why: bool = False
     """Whether the receipt is open."""
+    compare: bool = False
+    with_model: str = ""
+    with_layer: int | None = None
+    with_head: int | None = None
+    """The head to compare with; by itself the most important other one of the same model."""
     roles: bool = False
     change: bool = False
     worth: bool = False
