@@ -116,6 +116,8 @@ def test_the_strip_shades_by_the_models_own_weights_and_says_its_next_token_with
 
     one = shades(tab.made("abcabc", layer=1, head=2, query=4)["tokens"])
     assert np.allclose(one, seen.pattern(1)[2, 4], atol=5e-4)
+    mean = np.mean([seen.pattern(layer)[:, 4].numpy() for layer in range(2)], axis=(0, 1))
+    assert np.allclose(shades(tab.made("abcabc", query=4, strip="all")["tokens"]), mean, atol=5e-4)
     usual = seen.trace["logits"][0, -1].softmax(-1)
     plain = tab.made("abcabc")["next"]
     assert f"<bdi>{seen.token_label(int(usual.argmax()))}</bdi>" in plain and f"{100 * usual.max():.0f}" in plain

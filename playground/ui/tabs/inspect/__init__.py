@@ -42,7 +42,9 @@ MODULES = {
 """The modules that draw each view."""
 WITHIN = {"steps": steps.within, "training": training.within}
 """What holds a view's own fields to what the model has."""
-ADDRESS = "view step subject prompt typed layer head cell edits training patch steer circuit other part path donor kept"
+ADDRESS = (
+    "view step subject prompt typed layer head cell edits strip training patch steer circuit other part path donor kept"
+)
 """The part of the selection that is in the page's address."""
 
 _FRAME = f"""<div class="card inspect-prompt">

@@ -55,6 +55,8 @@ class Selection(Selected):
     """The token that looks; None stands for the last."""
     key: int | None = None
     """The token that it looks at; None stands for the one with the largest weight."""
+    strip: Literal["head", "all"] = "head"
+    """Whose weights shade the prompt: the chosen head's, or the mean over all heads."""
     edits: tuple[dict[str, Any], ...] = ()
     """Edits in force, as `inspection.edits.to_dict` writes them."""
     why: bool = False
