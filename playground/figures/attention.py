@@ -29,6 +29,8 @@ from .wire import escaped, numbers
 
 _MOST_WRITTEN = 150
 """Up to this many cells, each has its number written in it."""
+_COLUMNS, _PANEL = 4, 127
+"""Small pictures in a row, and the height of each with its title in pixels."""
 
 
 def pattern_map(
@@ -68,31 +70,18 @@ def pattern_map(
     )
 
 
-def signed_map(
-    values: np.ndarray,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    *,
-    blank: np.ndarray | None = None,
-    name: str = "value",
-    mark: tuple[int, int] | None = None,
-) -> Figure:
-    """Signed values (R, C) on one diverging scale centred on 0; `blank` (R, C) marks cells not to draw.
-
-    `mark` (row, column) frames a cell. Cells are square if rows and columns are the same tokens.
-    """
-    values = np.array(values, dtype=np.float64)
-    if blank is not None:
-        values[np.asarray(blank, dtype=bool)] = np.nan
+def signed_map(values: np.ndarray, tokens: Sequence[str], *, name: str, mark: tuple[int, int] | None = None) -> Figure:
+    """Signed values (T, T) on one diverging scale centred on 0; −∞ is blank. `mark` (row, column) frames a cell."""
+    values = np.where(np.isfinite(values), values, np.nan)
     return heatmap(
         _signed_cells(values, "%{y}, %{x}", name),
         380,
-        slanted(columns, most=MOST_TOKENS_ALONG),
-        names(rows, **UPSIDE_DOWN),
+        slanted(tokens, most=MOST_TOKENS_ALONG),
+        names(tokens, **UPSIDE_DOWN),
         frames=framed(mark),
-        square=[*rows] == [*columns],
+        square=True,
         annotations=_masked(values),
-        uirevision=f"{len(rows)} {len(columns)}",
+        uirevision=f"{len(tokens)}",
     )
 
 
@@ -125,28 +114,19 @@ def weights_map(values: np.ndarray, name: str, rows: range, columns: range, mark
     )
 
 
-def head_grid(
-    patterns: np.ndarray,
-    titles: Sequence[str],
-    *,
-    columns: int = 4,
-    causal: bool = True,
-    size: int = 150,
-    chosen: int | None = None,
-) -> Figure:
+def head_grid(patterns: np.ndarray, titles: Sequence[str], *, causal: bool = True, chosen: int | None = None) -> Figure:
     """All heads (N, T, T) as small pictures in one figure; the `trace` in a click is the head's index.
 
     Args:
         titles: one short name per head, such as L0 H3.
-        size: height in pixels of each row of pictures, including the title.
         chosen: index of the head whose picture is framed.
     """
     patterns = np.asarray(patterns, dtype=np.float64)
     count = len(patterns)
-    n_columns = max(1, min(columns, count))
-    n_rows = max(1, -(-count // n_columns))
+    n_columns = min(_COLUMNS, count)
+    n_rows = -(-count // n_columns)
     titles = [*map(escaped, titles)]
-    height = 26 + (size - 5) * n_rows
+    height = 26 + _PANEL * n_rows
     across, title = panels(n_columns), 21 / height
     tall = (1 - title * n_rows) / n_rows
     square = hidden(constrain="domain")

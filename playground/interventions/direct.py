@@ -20,7 +20,7 @@ def readout(model: Transformer, stream: torch.Tensor, answer: int, foil: int | N
     """
     norm, stream = model.final_norm, stream.float()
     if model.config.norm_placement == "post":
-        raise ValueError("In a post-norm model every layer rescales the stream, so no path is direct")
+        raise ValueError("In a post-norm model every layer rescales the stream, so no effect is direct. Choose total")
     weights = model.head.weight
     reader = (weights[answer] - (weights.mean(0) if foil is None else weights[foil])).float() * norm.weight
     if model.config.norm == "rmsnorm":

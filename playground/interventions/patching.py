@@ -4,13 +4,15 @@ Two prompts of equal length decide between two answers. The measure is the diffe
 token (Wang et al. 2023; Heimersheim and Nanda 2024). A part is the residual stream that enters a layer, a head's
 weighted average of values, the MLP's output, or one expert's share of it.
 
-B = batch, T = tokens, L = layers, H = heads, D = d_head, E = experts, d = d_model, R = rows of a map, V = vocabulary.
+B = batch, T = tokens, L = layers, H = heads, D = d_head, E = experts, d = d_model, S = samples of a donor, R = rows of
+a map, V = vocabulary.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from ..inspection.edits import Seen
 from ..inspection.routing import expert_layers
 from ..model import ModelConfig, Pass, Recorder, Trace, Transformer
 from ..model.moe import MixtureOfExperts
+from .direct import readout, written_by_head
 
 ROWS_AT_ONCE = 8192
 """Tokens of one forward pass."""
@@ -27,9 +30,24 @@ TAPPED = {"residual": "resid_pre", "head": "z", "mlp": "ff_out", "expert": "ff_o
 """Part → the intermediate that holds it."""
 ROUTED = ("ff_in", "experts", "expert_weights")
 """The intermediates from which an expert's share follows."""
+TEXTS = 4
+"""Other texts of a resample ablation."""
 TINY = 0.2
 """Nats between two prompts' logit differences below which a share of the way from one to the other says little."""
 PREDICT_ALIKE = "Both prompts lead to almost the same prediction. Choose prompts with different continuations"
+
+
+class Donor(Enum):
+    """Where the value comes from that takes a part's place."""
+
+    OTHER = "other"
+    """The other prompt's run (activation patching)."""
+    ZERO = "zero"
+    """Zero ablation."""
+    MEAN = "mean"
+    """The part's average over other texts and all their tokens (mean ablation)."""
+    RESAMPLE = "resample"
+    """The same place of other texts, each in turn; effects are averaged (resample ablation, Chan et al. 2022)."""
 
 
 @dataclass(frozen=True)
@@ -120,15 +138,26 @@ class Patch:
         return x
 
 
-def patch_from(model: Transformer, there: Trace, layer: int, part: str, place: int, index: int | None = None) -> Patch:
-    """The patch that carries one part over from another prompt's `run`. Raises ValueError if there is no such part."""
+def patch_from(
+    model: Transformer,
+    there: Trace,
+    layer: int,
+    part: str,
+    place: int,
+    index: int | None = None,
+    donor: Donor = Donor.OTHER,
+) -> Patch:
+    """The patch that carries one part over from a donor's `run`; of several samples, the first one's.
+
+    Raises ValueError for a part that is not there.
+    """
     if layer not in range(model.config.n_layers) or place not in range(there["resid_pre", 0].shape[1]):
         raise ValueError("This patch is not in the map. Click a cell")
     missing = part == "expert" and not model.config.has_experts(layer)
     if missing or (part in ("head", "expert") and index not in range(counted(model.config, part))):
         raise ValueError(f"There is no {part} {index} to patch")
     index = index if part in ("head", "expert") else None
-    values = values_of(model, there, part, layer)[0, place]
+    values = replaced(values_of(model, there, part, layer), donor)[0, place]
     mixture = model.blocks[layer].feedforward if part == "expert" else None
     return Patch(layer, part, place, values if index is None else values[index], index, mixture)
 
@@ -143,7 +172,7 @@ def counted(config: ModelConfig, part: str) -> int:
 
 def run(model: Transformer, texts: Any) -> Trace:
     """What the map needs of a pass over texts (B, T) of equal length."""
-    recorder = Recorder((*TAPPED.values(), *ROUTED, "logits"))
+    recorder = Recorder((*TAPPED.values(), *ROUTED, "resid_post", "logits"))
     with torch.inference_mode():
         model(torch.as_tensor(texts), Pass(tap=recorder))
     return recorder.trace
@@ -163,6 +192,23 @@ def expert_share(
 ) -> torch.Tensor:
     """What one expert adds to the layer's output (B, T, d); 0 for tokens that do not use it."""
     return mixture.apply_experts(ff_in, experts, weights.masked_fill(experts != expert, 0.0))
+
+
+def donated(model: Transformer, pair: Pair, donor: Donor, texts: torch.Tensor | None) -> Trace:
+    """The run of the donor, (S, T, …) each; of zero ablation, the pair's own."""
+    if donor in (Donor.OTHER, Donor.ZERO):
+        return run(model, [pair.other])
+    if texts is None or texts.shape[1] < len(pair.ids):
+        raise ValueError("The average and other texts need this model's training text, which is missing. Choose zero")
+    rows = texts if donor is Donor.MEAN else texts[:TEXTS]
+    return run(model, rows[:, : len(pair.ids)])
+
+
+def replaced(values: torch.Tensor, donor: Donor) -> torch.Tensor:
+    """What takes the part's place, (S, T, …) from the donor's values (S, T, …)."""
+    if donor is Donor.ZERO:
+        return torch.zeros_like(values)
+    return values.mean(dim=(0, 1), keepdim=True).expand(1, *values.shape[1:]) if donor is Donor.MEAN else values
 
 
 # ---- the map ---------------------------------------------------------------------------------------------------------
@@ -197,43 +243,75 @@ class PatchMap:
 
 
 def passes_of(config: ModelConfig, part: str, length: int) -> int:
-    """How many prompts of this length a map reads."""
+    """How many prompts of this length a map of total effects reads."""
     return config.n_layers * counted(config, part) * length
 
 
 @torch.inference_mode()
-def patch_map(model: Transformer, pair: Pair, part: str) -> PatchMap:
-    """The effect of every part of one kind at every token. Raises ValueError where the model has no such part."""
-    config = model.config
+def patch_map(
+    model: Transformer,
+    pair: Pair,
+    part: str,
+    donor: Donor = Donor.OTHER,
+    *,
+    texts: torch.Tensor | None = None,
+    direct: bool = False,
+) -> PatchMap:
+    """The effect of every part of one kind at every token.
+
+    Total effects let all later layers react. Direct ones go through the residual stream to the logits only: every
+    other part, and the divisor of the last norm, stays unchanged. `texts` (N, T or longer) are what the average and
+    the resampled values come from. Raises ValueError where the model has no such part or no direct path.
+    """
+    config, T = model.config, len(pair.ids)
     layers = expert_layers(config) if part == "expert" else range(config.n_layers)
-    here, there = run(model, [pair.ids]), run(model, [pair.other])
-    own, other = (float(pair.difference(each["logits"][0, -1])) for each in (here, there))
+    here, there = run(model, [pair.ids]), donated(model, pair, donor, texts)
+    own = float(pair.difference(here["logits"][0, -1]))
+    other = float(pair.difference(run(model, [pair.other])["logits"][0, -1]))
+    last = here["resid_post", config.n_layers - 1][0, -1]
+    reader = readout(model, last, pair.answer, pair.foil) if direct else None
     effects, rows = [], []
     for layer in layers:
-        before, after = (values_of(model, each, part, layer)[0] for each in (here, there))
-        effects.append(_patched(model, pair, layer, part, before, after) - own)
-        rows += [(layer, index if part in ("head", "expert") else None) for index in range(counted(config, part))]
+        before = values_of(model, here, part, layer)
+        after = replaced(values_of(model, there, part, layer), donor)
+        if reader is not None:
+            effects.append(_direct(model, layer, part, after[:, -1] - before[:, -1], reader, T))
+        else:
+            effects.append(_total(model, pair, layer, part, before, after) - own)
+        count = counted(config, part)
+        rows += [(layer, index if part in ("head", "expert") else None) for index in range(count)]
     return PatchMap(part, tuple(rows), torch.cat(effects).double().cpu().numpy(), own, other)
 
 
-def _patched(
+def _direct(
+    model: Transformer, layer: int, part: str, change: torch.Tensor, reader: torch.Tensor, T: int
+) -> torch.Tensor:
+    """(heads or experts or 1, T) of a change (S, …) at the last token, which alone is read."""
+    if part == "head":
+        change = written_by_head(model, layer, change)  # (S, H, d)
+    effects = torch.zeros(counted(model.config, part), T, device=reader.device)
+    effects[:, -1] = (change.float() @ reader).mean(dim=0)
+    return effects
+
+
+def _total(
     model: Transformer, pair: Pair, layer: int, part: str, before: torch.Tensor, after: torch.Tensor
 ) -> torch.Tensor:
     """Logit differences (heads or experts or 1, T) of passes that are one text up to the patch, and then many."""
-    T, count = len(pair.ids), counted(model.config, part)
+    S, T, count = after.shape[0], len(pair.ids), counted(model.config, part)
     ids, found = torch.tensor([pair.ids]), []
-    for some in torch.cartesian_prod(torch.arange(count), torch.arange(T)).split(max(1, ROWS_AT_ONCE // T)):
-        index, place = some.to(after.device).unbind(dim=1)
+    for some in torch.cartesian_prod(*map(torch.arange, (S, count, T))).split(max(1, ROWS_AT_ONCE // T)):
+        sample, index, place = some.to(after.device).unbind(dim=1)
 
-        def put(x: torch.Tensor, index=index, place=place) -> torch.Tensor:
+        def put(x: torch.Tensor, sample=sample, index=index, place=place) -> torch.Tensor:
             n = torch.arange(len(place), device=x.device)
             x = x.expand(len(n), *x.shape[1:]).clone()
             if part == "head":
-                x[n, place, index] = after[place, index]
+                x[n, place, index] = after[sample, place, index]
             elif part == "expert":
-                x[n, place] += after[place, index] - before[place, index]
+                x[n, place] += after[sample, place, index] - before[0, place, index]
             else:
-                x[n, place] = after[place]
+                x[n, place] = after[sample, place]
             return x
 
         def tap(name: str, at: int | None, x: torch.Tensor, put=put) -> torch.Tensor:
@@ -242,4 +320,4 @@ def _patched(
             return put(x) if name == TAPPED[part] and at == layer else x
 
         found.append(pair.difference(model(ids, Pass(tap=tap)).logits[:, -1]))
-    return torch.cat(found).view(count, T)
+    return torch.cat(found).view(S, count, T).mean(dim=0)

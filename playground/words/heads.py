@@ -31,9 +31,8 @@ ROLE_NAMES = {
     "even": "spreads its attention evenly",
     "content": "chooses tokens by content, not by position",
     "unclear": "has no clear role",
-    "unclear here": "has no clear role on average, though it matters most here",
 }
-"""Of `inspection.roles.ROLES`, and of an unclear head without which this prompt's prediction changes most."""
+"""Of `inspection.roles.ROLES`."""
 CRITERIA = (
     f"A head gets a role if more than {MOST:.2f} of its weight is on one kind of token. It also gets one if its "
     f"weight falls by over {GIVEN_UP:.2f} when a token's earlier copy is replaced. Two more roles are even attention "

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..interventions.circuit import FEEDS, Circuit, Node, Place
-from ..interventions.patching import PREDICT_ALIKE, PatchMap, predict_alike
+from ..interventions.patching import PREDICT_ALIKE, Donor, PatchMap, predict_alike
 from ..interventions.steering import BEARABLE, SteeringCurve
 from .heads import HABIT_NAMES, token_in_word
 from .numbers import listed, percent, share, signed
@@ -14,7 +14,24 @@ from .result import Result
 
 PART_NAMES = {"residual": "Residual stream", "head": "Heads", "mlp": "MLPs", "expert": "Experts"}
 """Of `interventions.patching.TAPPED`."""
-ASSUMPTION = "This assumes that the prompts differ only in what you ask about."
+EFFECT_NAMES = {
+    "total": "Total effect",
+    "direct": "Direct effect",
+}
+DONOR_NAMES = {
+    Donor.OTHER: "the other prompt's value",
+    Donor.ZERO: "zero",
+    Donor.MEAN: "its average",
+    Donor.RESAMPLE: "values from other texts",
+}
+ASSUMPTIONS = {
+    Donor.OTHER: "This assumes that the prompts differ only in what you ask about.",
+    Donor.ZERO: "This assumes that later layers read zero as no information. They never saw it in training.",
+    Donor.MEAN: "This assumes that the average says nothing about this prompt. Perhaps no text produces it.",
+    Donor.RESAMPLE: "This assumes that the other texts share nothing with this prompt.",
+}
+"""What a donor takes for granted."""
+DIRECT = "A direct effect skips all later layers, so only the last token can have one."
 OVERLAP = "The shares need not add up to 100 %, because parts build on each other."
 ARROWS = {True: "A wider arrow passes on more.", False: "The links between these parts are not measured."}
 LEFT_OUT = "Work that is the same in both prompts does not count."
@@ -50,7 +67,7 @@ def patched_result(found: PatchMap, tokens: list[str], answers: tuple[str, str])
     runs += f"In the other prompt, “{leads[1][0]}” leads “{leads[1][1]}” by {signed(abs(found.other))}."
     alike = int((abs(found.effects) >= ALIKE * abs(effect)).sum()) - 1
     near = f"{alike} other cell{'s do' if alike > 1 else ' does'} nearly as much." if alike else ""
-    details = " ".join(filter(None, (near, runs, ASSUMPTION)))
+    details = " ".join(filter(None, (near, runs)))
     if abs(effect) < 0.005:
         return Result("No single cell changes the answer.", "", details)
     way, moves = found.shares[row, place], f"It moves the logit difference by {signed(effect)}."
@@ -67,6 +84,11 @@ def patched_result(found: PatchMap, tokens: list[str], answers: tuple[str, str])
     return Result(most, "", f"{moves} {details}")
 
 
+def assumed_words(donor: Donor, direct: bool) -> str:
+    """What a map takes for granted, and what limits a direct one."""
+    return f"{ASSUMPTIONS[donor]} {DIRECT * direct}".strip()
+
+
 def kept_words(cell: Any, tokens: Sequence[str]) -> str:
     """A patch at one of the prompt's tokens, briefly; `cell` has `part`, `layer`, `index` and `place`."""
     name = ("residual stream, " if cell.part == "residual" else "") + part_name(cell.part, cell.layer, cell.index)
@@ -80,21 +102,11 @@ def expected_words(before: tuple[str, float], after: tuple[str, float], pair: Se
     return f"With the patch, “{now}”{third} leads with {share(q)}. Before, {leader} had {share(p)}."
 
 
-def added_words(changed: Sequence[str]) -> str:
-    """What steering adds, from the words in which its two prompts differ."""
-    towards, away = _named(changed)
-    return f"At every token, we add the model's state for {towards} minus that for {away}."
-
-
 def example_words(prompt: str, changed: Sequence[str]) -> str:
-    """The prompt that is steered, and what steering adds, briefly."""
-    return f"Prompt: “{prompt}” Added: {' − '.join(_named(changed))}."
-
-
-def _named(changed: Sequence[str]) -> list[str]:
-    """The words in which two prompts differ, within a sentence that cannot hold long ones."""
+    """The prompt that is steered, and what steering adds, from the words in which its two prompts differ."""
     short = all(0 < len(each) <= NAMED_AT_MOST for each in changed)
-    return [f"“{each}”" for each in changed] if short else ["one prompt", "the other"]
+    towards, away = [f"“{each}”" for each in changed] if short else ["one prompt", "the other"]
+    return f"Prompt: “{prompt}” Added at every token: the state for {towards} minus that for {away}."
 
 
 def steered_result(curve: SteeringCurve, answers: tuple[int, int], words: Mapping[int, str], chosen: int) -> Result:
@@ -120,17 +132,13 @@ def steered_result(curve: SteeringCurve, answers: tuple[int, int], words: Mappin
         gained = f"At strength {most}, the logit of {wanted} gains {gain} on that of {other}. {advice}"
         return Result(f"Steering does not work here: {still}.", gained, details)
     first = leads.index(True)
-    last = leads.index(False, first) - 1 if False in leads[first:] else len(leads) - 1
-    where = f"From strength {curve.strengths[first]:g}"
-    if last < len(leads) - 1:
-        where += f" to {curve.strengths[last]:g}"
     cost, (was, now) = curve.losses[chosen] - curve.losses[0], (f"{curve.losses[i]:.3f}" for i in (0, chosen))
     change = f"stays at {was}" if was == now else f"{'falls' if cost < 0 else 'rises'} from {was} to {now}"
     not_yet = f"{wanted} does not lead, and " * (not leads[chosen])
     number = f"At strength {curve.strengths[chosen]:g}, {not_yet}the validation loss {change}."
     if cost > min(2 * BEARABLE, curve.losses[0]):
         number += " The text may break."
-    return Result(f"{where}, {wanted} leads {other}.", number, details)
+    return Result(f"From strength {curve.strengths[first]:g}, {wanted} leads {other}.", number, details)
 
 
 def node_name(node: Node) -> str:

@@ -132,9 +132,6 @@ def interval_words(differences: Sequence[float], mean: float | None, margin: flo
     return f"{words} {beside_zero(mean, margin)}"
 
 
-# ---- a class ---------------------------------------------------------------------------------------------------------
-
-
 # ---- parts of a model ------------------------------------------------------------------------------------------------
 
 

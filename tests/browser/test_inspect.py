@@ -167,6 +167,8 @@ def test_what_a_button_opens_comes_into_view_and_right_to_left_text_stays_in_ord
     page.get_by_role("button", name="Why this weight?").click()
     expect(page.locator("[data-slot=receipt]")).to_contain_text("attends to")
     expect(page.locator("[data-slot=receipt]")).to_be_in_viewport(ratio=0.5)
+    page.locator("[data-fold=compare] > summary").click()
+    expect(page.locator("select[name=with_model]")).to_have_value("shipped-stories")
     field = page.locator("#inspect-panel textarea[name=prompt]")
     chips = page.locator("#inspect-panel [data-slot=ideas] .chip")
     expect(chips.first).to_have_attribute("aria-pressed", "true")

@@ -13,12 +13,14 @@ from playground.inspection import look
 from playground.inspection.edits import edits_tap
 from playground.inspection.heads import head_scores
 from playground.interventions.circuit import Node, Runs, find_circuit, nodes_of
-from playground.interventions.direct import readout, written_by_head
+from playground.interventions.direct import readout
 from playground.interventions.pairs import WRITTEN, found_pairs, fresh_pairs, words_of, written_pairs
 from playground.interventions.patching import (
+    Donor,
     Pair,
     Patch,
     counted,
+    donated,
     pair_of,
     patch_from,
     patch_map,
@@ -83,21 +85,29 @@ def test_every_cell_of_the_map_is_a_pass_with_that_patch(name, part):
 
 @pytest.mark.parametrize("name", PRE_NORM)
 def test_direct_effects_of_all_parts_sum_to_that_of_the_whole_stream(name):
-    model, layers = roughened(PRE_NORM[name]), range(VARIANTS[name].n_layers)
-    pair, (here, there) = pair_of(model, IDS, OTHER), (run(model, [ids]) for ids in (IDS, OTHER))
-    before, after = (trace(model, torch.tensor([ids]), names=["resid_post"])["resid_post", layers[-1]][0, -1]
-                     for ids in (IDS, OTHER))  # fmt: skip
-    reader = readout(model, before, pair.answer, pair.foil)
+    model, last = roughened(PRE_NORM[name]), VARIANTS[name].n_layers - 1
+    pair = pair_of(model, IDS, OTHER)
+    before, after = (run(model, [ids])["resid_post", last][0, -1] for ids in (IDS, OTHER))
+    whole = float((after - before) @ readout(model, before, pair.answer, pair.foil))
+    stream, heads, mlps = (patch_map(model, pair, part, direct=True).effects for part in ("residual", "head", "mlp"))
+    assert stream[0].sum() + heads.sum() + mlps.sum() == pytest.approx(whole, abs=1e-4)
+    assert not any(effects[:, :-1].any() for effects in (stream, heads, mlps)), "only the last token is read"
 
-    def change(name, layer):
-        return (there[name, layer] - here[name, layer])[0, -1]
 
-    heads = [written_by_head(model, layer, change("z", layer)).sum(0) for layer in layers]
-    parts = [change("resid_pre", 0), *heads, *(change("ff_out", layer) for layer in layers)]
-    total = sum(float(part.detach() @ reader) for part in parts)
-    assert total == pytest.approx(float((after - before) @ reader), abs=1e-4)
-    with pytest.raises(ValueError, match="post-norm"):
-        readout(Transformer(VARIANTS["post-norm"]), before, 0, 1)
+@pytest.mark.parametrize("donor", Donor)
+def test_each_donor_gives_the_value_that_it_says(donor):
+    model, pair = roughened(TINY), Pair(tuple(IDS), tuple(OTHER), 2, 7)
+    texts = torch.randint(0, 11, (3, 8), generator=torch.Generator().manual_seed(1))
+    found = patch_map(model, pair, "mlp", donor, texts=texts)
+    ran = run(model, [OTHER] if donor is Donor.OTHER else texts[:, :6])["ff_out", 1][:, 4]
+    if donor is Donor.ZERO:
+        ran = torch.zeros(1, 16)
+    elif donor is Donor.MEAN:
+        ran = run(model, texts[:, :6])["ff_out", 1].mean(dim=(0, 1))[None]
+    runs = [pair.difference(logits(model, IDS, [Patch(1, "mlp", 4, value)])[0, -1]) for value in ran]
+    assert found.effects[1, 4] == pytest.approx(float(torch.stack(runs).mean()) - found.here, abs=1e-4)
+    first = patch_from(model, donated(model, pair, donor, texts), 1, "mlp", 4, donor=donor)
+    assert torch.allclose(first.value, ran[0], atol=1e-6)
 
 
 @pytest.mark.parametrize("name", MIXTURES)
@@ -126,6 +136,11 @@ def test_prompts_that_make_no_pair_say_why_and_one_token_is_enough():
         pair_of(model, IDS, OTHER[1:])
     with pytest.raises(ValueError, match="the same"):
         pair_of(model, IDS, IDS)
+    with pytest.raises(ValueError, match="post-norm"):
+        post = Transformer(VARIANTS["post-norm"])
+        patch_map(post, pair_of(post, IDS, OTHER), "head", direct=True)
+    with pytest.raises(ValueError, match="Choose zero"):
+        patch_map(model, pair_of(model, IDS, OTHER), "head", Donor.MEAN)
     with pytest.raises(ValueError, match="no expert 0"):
         every_other = Transformer(VARIANTS["experts, swiglu, shared, every other layer"])
         patch_from(every_other, run(every_other, [OTHER]), 0, "expert", 1, 0)

@@ -116,6 +116,8 @@ def test_the_strip_shades_by_the_models_own_weights_and_says_its_next_token_with
 
     one = shades(tab.made("abcabc", layer=1, head=2, query=4)["tokens"])
     assert np.allclose(one, seen.pattern(1)[2, 4], atol=5e-4)
+    mean = np.mean([seen.pattern(layer)[:, 4].numpy() for layer in range(2)], axis=(0, 1))
+    assert np.allclose(shades(tab.made("abcabc", query=4, strip="all")["tokens"]), mean, atol=5e-4)
     usual = seen.trace["logits"][0, -1].softmax(-1)
     plain = tab.made("abcabc")["next"]
     assert f"<bdi>{seen.token_label(int(usual.argmax()))}</bdi>" in plain and f"{100 * usual.max():.0f}" in plain
@@ -137,7 +139,7 @@ def test_the_strip_shades_by_the_models_own_weights_and_says_its_next_token_with
 
 
 def test_texts_of_tokens_are_escaped_everywhere(tab):
-    folds = dict.fromkeys(("why", "change", "roles"), True)
+    folds = dict.fromkeys(("why", "compare", "change", "roles"), True)
     for content in tab.made("<b>&<a>", edits=[OFF], **folds).values():
         if isinstance(content, str):
             assert "<b>&<" not in content and "<a>" not in content
@@ -161,6 +163,10 @@ def test_what_is_drawn_is_the_models_pattern_and_with_edits_that_of_the_edited_p
     tap = edits_tap([RemoveMask()], seen.config)
     edited = trace(seen.model, torch.tensor([seen.ids]), edit=tap)["pattern", 1][0, 2]
     assert np.allclose(drawn(unmasked), edited, atol=1e-6)
+    two = tab.made("abcabcab", layer=1, head=2, compare=True, with_layer=0, with_head=9)
+    for name, (layer, head) in {"own": (1, 2), "with": (0, 3)}.items():
+        assert f"Head {layer}.{head}" in two[f"{name}-headline"]
+        assert np.allclose(np.nan_to_num(drawn(two[f"{name}-pattern"])), seen.pattern(layer)[head], atol=1e-6)
 
 
 def test_a_click_opens_the_receipt_or_chooses_the_head_and_nonsense_is_refused(tab):
@@ -192,7 +198,7 @@ def test_the_tab_opens_on_a_prompt_that_one_head_decides(language):
 
 
 def test_one_token_an_unmasked_model_and_the_worked_examples_are_drawn(tab):
-    folds = dict.fromkeys(("why", "change", "roles"), True)
+    folds = dict.fromkeys(("why", "compare", "change", "roles"), True)
     for more in (
         {},
         {"subject": "pronoun"},
@@ -312,10 +318,10 @@ def watched(tmp_path_factory) -> Inspecting:
 @pytest.mark.parametrize("name", VARIANTS)
 def test_every_kind_of_model_has_every_view_in_figures_that_plotly_takes(watched, name):
     other = watched.add(made_up(VARIANTS[name]))
-    folds = dict.fromkeys(("why", "change"), True)
+    folds = dict.fromkeys(("why", "compare", "change"), True)
     for view in ({"edits": [to_dict(SwitchOff(1, "head", 2))], **folds}, *EVERY):
         figures = check_figures(watched.made("abcabc", model=other, layer=1, head=1, query=4, key=1, **view))
-        assert figures > 3 or "view" in view
+        assert figures > 4 or "view" in view
     seen = watched.at("abcabc", model=other).look
     for step in step_names(seen, 1):
         made = watched.made("abcabc", model=other, view="steps", step=step, layer=1, head=1, query=3, key=1)

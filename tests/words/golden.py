@@ -25,7 +25,7 @@ from playground.inspection.precision import InPrecision, PrecisionCost
 from playground.inspection.roles import Estimate
 from playground.inspection.walk import step, step_names
 from playground.interventions.circuit import Circuit, Edge, Node, Place
-from playground.interventions.patching import PatchMap
+from playground.interventions.patching import Donor, PatchMap
 from playground.interventions.steering import SteeringCurve
 from playground.links import RunCard
 from playground.model import PRESETS, Transformer
@@ -318,6 +318,8 @@ def of_edits_and_patches() -> Iterator[Case]:
     ):
         found = PatchMap("mlp", ((0, None), (1, None)), np.array(effects), here, other)
         yield f"a map: {facts}", interventions.patched_result(found, ["a", "b"], ("x", "y"))
+    for donor, name in interventions.DONOR_NAMES.items():
+        yield f"in its place: {name}", interventions.assumed_words(donor, direct=donor is Donor.ZERO)
     words = {"x": "xylo", "y": "yes", "z": "zoo", "b": "␣"}
     for leaders, chosen in {
         "yxxx": 1,
@@ -332,8 +334,7 @@ def of_edits_and_patches() -> Iterator[Case]:
         curve = SteeringCurve((0.0, 0.2, 0.4, 0.6), (-5.0, 1.0, 2.0, 3.0), (1.2, 1.19, 1.6, 1.7), tuple(leaders))
         yield f"steering: {leaders} lead", interventions.steered_result(curve, ("x", "y"), words, chosen)
     for sides in (("Ben", "Ana"), ("", "Ana")):
-        briefly = interventions.example_words("Ana came.", sides)
-        yield f"steering adds {sides}", f"{briefly} {interventions.added_words(sides)}"
+        yield f"steering adds {sides}", interventions.example_words("Ana came.", sides)
     for after in (("y", 0.9), ("z", 0.61)):
         yield f"patched: {after}", interventions.expected_words(("y", 0.9998), after, ("y", "x"))
     fed, mlp, first, second = Node(0, 0), Node(0), Node(1, 1), Node(1)

@@ -9,7 +9,6 @@ from .described import Described, Here, linear
 
 
 def project(at: Here) -> Described:
-    """One projection makes queries, keys and values."""
     config, T, d, H, Hkv, D = at.config, at.T, at.d, at.H, at.Hkv, at.D
     bias = " + b" if config.qkv_bias else ""
     code = (
@@ -44,7 +43,6 @@ def project(at: Here) -> Described:
 
 
 def split(at: Here) -> Described:
-    """The projection is cut into heads."""
     config, T, H, Hkv, D = at.config, at.T, at.H, at.Hkv, at.D
     if config.attention_layout == "separate_heads":
         formula = f"{{q:q}}, {{k:k}}, {{v:v}}: {H} × ({T}, {D}) → ({H}, {T}, {D})"
@@ -71,7 +69,6 @@ def split(at: Here) -> Described:
 
 
 def qk_norm(at: Here) -> Described:
-    """QK-norm brings queries and keys to one scale."""
     config, kv, lengths = at.config, at.kv_head, at.facts["lengths"]
     code = "before = q, k\n" + "\n".join(
         f"{n} = {n} / ({n}.square().mean(-1, keepdim=True) + {config.norm_eps:g}).sqrt() * attention.{n}_norm.weight"
@@ -94,7 +91,6 @@ def qk_norm(at: Here) -> Described:
 
 
 def rotate(at: Here) -> Described:
-    """Rotary positions rotate queries and keys."""
     D, query, half, base = at.D, at.query, at.D // 2, f"{at.config.rotary_base:g}"
     angles = np.degrees(at.arrays["angles"])
     here, later, nearer = (at.facts[name] for name in ("product", "both_later", "query_later"))
@@ -126,7 +122,6 @@ def rotate(at: Here) -> Described:
 
 
 def share(at: Here) -> Described:
-    """Grouped queries share keys and values."""
     H, Hkv = at.H, at.Hkv
     group, kind = H // Hkv, "Multi-query" if Hkv == 1 else "Grouped-query"
     fellows = at.facts["fellows"]

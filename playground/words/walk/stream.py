@@ -9,7 +9,6 @@ ACTIVATIONS = {"relu": "ReLU", "relu2": "squared ReLU", "gelu": "GELU", "swiglu"
 
 
 def output(at: Here) -> Described:
-    """The heads write into the stream."""
     config, T, H, D, d, query = at.config, at.T, at.H, at.D, at.d, at.query
     lengths = at.facts["lengths"]
     most = int(lengths.argmax())
@@ -32,7 +31,6 @@ def output(at: Here) -> Described:
 
 
 def add(at: Here) -> Described:
-    """What attention wrote is added to the stream."""
     config, query = at.config, at.query
     delta, alike, most = (at.arrays[name] for name in ("delta", "cosine", "most"))
     code = "before = x\n"
@@ -62,7 +60,6 @@ def add(at: Here) -> Described:
 
 
 def mlp(at: Here) -> Described:
-    """Every token is worked on by itself, by neurons or by experts."""
     return _experts(at) if at.config.has_experts(at.layer) else _neurons(at)
 
 
@@ -149,7 +146,6 @@ def _effect(at: Here) -> str:
 
 
 def predict(at: Here) -> Described:
-    """The last vector becomes a prediction."""
     config, T, d, V, query, look = at.config, at.T, at.d, at.config.vocab_size, at.query, at.look
     facts, best = at.facts, at.arrays["tokens"].tolist()
     labels = tuple(look.token_label(token) for token in best)

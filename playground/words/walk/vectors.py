@@ -7,7 +7,6 @@ from .described import Described, Here, norm_code, norm_formula
 
 
 def embed(at: Here) -> Described:
-    """Each token becomes its row of a table."""
     config, T, d = at.config, at.T, at.d
     shown = ", ".join(map(str, at.look.ids[:12])) + (", …" if T > 12 else "")
     code = f"# given: model, and ids = [{shown}], {T} token{'s' * (T != 1)}\nx = model.embedding(torch.tensor([ids]))"
@@ -37,7 +36,6 @@ def embed(at: Here) -> Described:
 
 
 def arrive(at: Here) -> Described:
-    """The layers before add to the stream."""
     then, now, alike = (at.facts[name] for name in ("embedded_length", "length", "cosine"))
     rotary = (
         f"rotary = model.cosines[:{at.T}], model.sines[:{at.T}]"
@@ -59,7 +57,6 @@ def arrive(at: Here) -> Described:
 
 
 def norm(at: Here) -> Described:
-    """The norm brings every vector to one scale."""
     lengths = at.facts["lengths_before"], at.facts["lengths_after"]
     code = f"block = model.blocks[{at.layer}]\n" + norm_code(at.config, "x", "block.attention_norm", "h")
     why = (

@@ -9,7 +9,6 @@ from .described import Described, Here
 
 
 def scores(at: Here) -> Described:
-    """Every query is multiplied with every key."""
     T, D, root, score = at.T, at.D, np.sqrt(at.D), at.facts["score"]
     why = (
         f"The closer the directions of a query and a key, the larger their product. A sum of {D} unrelated products "
@@ -27,7 +26,6 @@ def scores(at: Here) -> Described:
 
 
 def mask(at: Here) -> Described:
-    """The mask hides what comes later."""
     T, later = at.T, at.facts["later"]
     expressions = {"scores": f"scores[0, {at.head}]"}
     if not at.config.causal:
@@ -55,7 +53,6 @@ def mask(at: Here) -> Described:
 
 
 def softmax(at: Here) -> Described:
-    """Softmax turns scores into weights."""
     T, row = at.T, at.arrays["pattern"][at.query]
     best = at.facts["best"]
     why = (
@@ -71,7 +68,6 @@ def softmax(at: Here) -> Described:
 
 
 def mix(at: Here) -> Described:
-    """Each head takes the weighted average of the values."""
     T, D, watched, others = at.T, at.D, at.facts["watched"], at.facts["others"]
     labels = [f"{at.facts['weights'][j]:.2f} × {j} {at.look.tokens[j]}" for j in watched]
     parts = f"parts[{watched}]"

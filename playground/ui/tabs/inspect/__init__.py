@@ -3,7 +3,7 @@
 selection.py   what is selected, and what a view gets of it (`At`); looks.py: what models made of the latest prompts
 strip.py       the prompt's tokens, shaded by where the chosen one looks; the next token; the edits in force
 steps.py       step by step from tokens to probabilities, with pictures.py; lens.py: what each layer would predict
-heads.py       one head, all heads; receipt.py: why a weight is what it is
+heads.py       one head, all heads, a second one beside it; receipt.py: why a weight is what it is
 edits.py       edits of the forward pass and their effect; roles.py: what heads do, tested.py tests them on many texts
 pairs.py       two prompts that differ in one word; what carries the difference: patch.py, steer.py, circuits.py
 training.py    one optimizer step; moments.py: the same prompt through training
@@ -42,7 +42,9 @@ MODULES = {
 """The modules that draw each view."""
 WITHIN = {"steps": steps.within, "training": training.within}
 """What holds a view's own fields to what the model has."""
-ADDRESS = "view step subject prompt typed layer head cell edits training patch steer circuit other part kept"
+ADDRESS = (
+    "view step subject prompt typed layer head cell edits strip training patch steer circuit other part path donor kept"
+)
 """The part of the selection that is in the page's address."""
 
 _FRAME = f"""<div class="card inspect-prompt">

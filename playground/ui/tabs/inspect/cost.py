@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import html
 from typing import Any
 
 from ....figures.candidates import next_tokens
 from ....inspection.sizes import parts
 from ....words.inspect import cost_words, sizes_words
+from ... import theme
 from ...chart import chart_place, show
 from ...panel import Slot, slot
 from ...slips import slips
@@ -33,8 +33,8 @@ def slots(at: At) -> dict[str, Slot]:
 def headline(at: At) -> str:
     """The part with the most parameters, and how much of the arithmetic it does."""
     config = at.look.config
-    result = cost_words(parts(config, at.look.length), config.experts_per_token, config.n_experts)
-    return f'<h2>{html.escape(result.headline)}</h2><p class="num">{html.escape(result.number)}</p>'
+    found = parts(config, at.look.length)
+    return theme.result(cost_words(found, config.experts_per_token, config.n_experts), tag="h2")
 
 
 def picture(at: At) -> dict[str, Any]:

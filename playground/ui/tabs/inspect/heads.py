@@ -1,8 +1,9 @@
-"""Heads: where the chosen head looks and what the prediction loses without it; all heads."""
+"""Heads: where the chosen head looks and what the prediction loses without it; all heads; another one beside it."""
 
 from __future__ import annotations
 
 import html
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,10 @@ from ....words.heads import (
 )
 from ...chart import chart_place, show
 from ...clicks import trace_of
-from ...panel import Slot, move_button, slot
+from ...panel import Slot, choice, move_button, slot
 from . import receipt
 from .drawn import MOST_HEADS, cell, clicked_cell, window, window_words
-from .selection import At, importance, ranking
+from .selection import At, importance, ranking, within
 from .strip import edited
 from .tested import known
 
@@ -42,14 +43,19 @@ TEMPLATE = f"""<div class="two wide-left"><div class="card stays head-card">
 {chart_place("pattern", height=HEIGHT, save_name="head", clickable=True)}</div>
 <section>{receipt.TEMPLATE}
 <div class="card"><h3>All heads, the most important first</h3>
-{chart_place("grid", height=427, save_name="heads", clickable=True)}</div></section></div>"""
+{chart_place("grid", height=427, save_name="heads", clickable=True)}</div></section></div>
+<details class="fold" data-fold="compare"><summary>Compare with another head or model</summary>
+<div class="card stack">{slot("with-choice", class_="line tight")}<div class="two">
+<div>{slot("own-headline")}{chart_place("own-pattern", height=HEIGHT, save_name="compared-head")}</div>
+<div>{slot("with-headline")}{chart_place("with-pattern", height=HEIGHT, save_name="other-head")}</div>
+</div></div></details>"""
 
 _effects = Kept(entries=512, megabytes=8)
 _edited = Kept(entries=64, megabytes=16)
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """The chosen head and the grid; the receipt where it is open."""
+    """The chosen head and the grid; the receipt and the comparison where they are open."""
     c, look = at.chosen, at.look
     head = (*at.about, c.layer, c.head)
     return {
@@ -60,6 +66,7 @@ def slots(at: At) -> dict[str, Slot]:
         ),
         "grid": Slot((*head, window(at.look.length, c.query)), lambda: show(*grid(at))),
         **receipt.slots(at),
+        **(_compared(at) if c.compare else {}),
     }
 
 
@@ -172,6 +179,50 @@ def grid(at: At) -> tuple[dict[str, Any], str]:
     moved = importance(look)
     titles = [grid_title(layer, head, None if moved is None else moved[layer, head]) for layer, head in shown]
     chosen = shown.index(at.owner) if at.owner in shown else None
-    figure = head_grid(patterns, titles, columns=4, causal=look.config.causal, size=132, chosen=chosen)
+    figure = head_grid(patterns, titles, causal=look.config.causal, chosen=chosen)
     more = f" The first {len(shown)} of {len(heads)} heads." if len(shown) < len(heads) else ""
     return figure, f"{NUMBERS if moved is not None else ''}{more}{window_words(look, part)}".strip()
+
+
+# ---- beside another one ----------------------------------------------------------------------------------------------
+
+
+def _compared(at: At) -> dict[str, Slot]:
+    other, models = _other(at), at.page.registry.choices(at.visitor)
+    both = other.chosen.model != at.chosen.model
+
+    def named(each: At) -> str:
+        said = attends_headline(*each.owner, each.look.tokens, weights(each)[each.chosen.query])
+        whose = f"{each.look.checkpoint.name}: " if both else ""
+        return f"<h3><bdi>{html.escape(whose + said)}</bdi></h3>"
+
+    def picture(each: At) -> dict[str, Any] | None:
+        return show(*drawn(each.look, weights(each), each.chosen.query, each.chosen.key), aloud=True)
+
+    found = {"with-choice": Slot((*other.about, *other.owner, models), lambda: _choices(other, dict(models)))}
+    for name, each in (("own", at), ("with", other)):
+        about = (*each.about, *each.owner, each.chosen.query, each.chosen.key, each.chosen.edits, both)
+        found[f"{name}-headline"] = Slot(about, lambda each=each: named(each))
+        found[f"{name}-pattern"] = Slot(about, lambda each=each: picture(each))
+    return found
+
+
+def _other(at: At) -> At:
+    """The head to compare with: the chosen one, or else the most important other one. Without edits."""
+    c, page = at.chosen, at.page
+    model = c.with_model if page.registry.has(c.with_model, at.visitor) else c.model
+    same = model == c.model
+    there = page.shared("inspect.looks").look(at.visitor, model, c.prompt, example=c.subject if same else None)
+    layer, head = next((owner for owner in ranking(there) if not same or owner != at.owner), at.owner)
+    layer, head = (mine if mine is not None else own for mine, own in ((c.with_layer, layer), (c.with_head, head)))
+    chosen = within(c.moved(model=model, layer=layer, head=head, suggested=None, key=None, edits=()), there)
+    return replace(at, chosen=chosen, look=there, weights=page.step_of(at.visitor, model))
+
+
+def _choices(other: At, models: dict[str, str]) -> str:
+    layers, heads = (range(n) for n in (other.look.config.n_layers, other.look.config.n_heads))
+    return (
+        choice("with_model", "Model", {model: name for name, model in models.items()}, other.chosen.model)
+        + choice("with_layer", "Layer", {str(n): str(n) for n in layers}, str(other.chosen.layer))
+        + choice("with_head", "Head", {str(n): str(n) for n in heads}, str(other.chosen.head))
+    )

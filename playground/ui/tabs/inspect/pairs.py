@@ -27,8 +27,8 @@ from ...theme import result as result_html
 from .selection import MODEL, At
 from .tested import judged_by, texts_of
 
-PAIRS, MOST_NEW, SENTENCES, OTHERS = 16, 180, 120, 60
-"""Pairs, and tokens that are written, at most; characters at least, to the end of a sentence or of any other text."""
+PAIRS, MOST_NEW, LONG = 16, 150, 60
+"""Pairs, and tokens that are written, at most; characters after which a text ends with its sentence."""
 TEXT_TOKENS = 8192
 """Tokens of text in which pairs are looked for."""
 NO_PAIRS = "No ready pair suits this model. Under “Patch from another prompt”, type your prompt with one token changed."
@@ -119,16 +119,8 @@ def pair_chips(
     """A labelled row of buttons, each with the words and the move that are `offered` for a pair; `none` without any."""
     if not pairs:
         return quiet(none if at.chosen.subject == MODEL else f"{BY_HAND}.")
-    chips = "".join(
-        chip(*offered(pair), title=" / ".join(_spaces_shown(text_of(at, ids)) for ids in (pair.ids, pair.other)))
-        for pair in pairs
-    )
+    chips = "".join(chip(*offered(pair)) for pair in pairs)
     return f'{quiet(said)}<div class="chips" data-arrows="">{chips}</div>'
-
-
-def _spaces_shown(text: str) -> str:
-    """A prompt with the spaces at its end visible."""
-    return (bare := text.rstrip(" ")) + "␣" * (len(text) - len(bare))
 
 
 def changed_words(one: str, other: str) -> list[str]:
@@ -160,18 +152,16 @@ def with_headline(
 
 
 def written(at: At, tap: Tap) -> str:
-    """How the model most likely continues the prompt; to the end of a sentence if it writes sentences."""
+    """How the model most likely continues the prompt, to the end of a sentence if it writes sentences."""
     most = min(MOST_NEW, at.page.limits.new_tokens)
     model, ids, tokenizer = at.look.model, at.look.ids, at.look.checkpoint.tokenizer
 
     def write() -> list[int]:
-        new, characters, sentences = [], 0, False
+        new, text = [], ""
         for step in generate(model, ids, most, RULES, tap=tap):
             new.append(step.tokens[0])
-            said = tokenizer.token_text(step.tokens[0])
-            characters, ends = characters + len(said), said.strip().endswith(END)
-            sentences = sentences or ends
-            if characters >= (SENTENCES if sentences else OTHERS) and (ends or not sentences):
+            text += tokenizer.token_text(step.tokens[0])
+            if len(text) >= LONG and text.endswith(END):
                 break
         return new
 
@@ -180,21 +170,20 @@ def written(at: At, tap: Tap) -> str:
     return tokenizer.decode([*ids, *new_ids])[len(text_of(at, ids)) :]  # with a space between words
 
 
-def cards(at: At, taps: dict[str, Tap], more: str = "") -> str:
+def cards(at: At, taps: dict[str, Tap]) -> str:
     """What the model writes with each tap, side by side under their names, as HTML.
 
-    The word from which a text differs from the first one is marked. Texts after the second are folded under `more`.
+    The word from which a text differs from the first one is marked.
     """
     begun = f'<span class="prompt">{html.escape(text_of(at, at.look.ids))}</span>'
     texts = [written(at, tap) for tap in taps.values()]
-    each = [
+    each = "".join(
         f"<div><strong>{html.escape(name)}</strong>"
         f'<p class="sample" dir="auto">{begun}<samp>{_marked(text, texts[0])}</samp></p></div>'
         for name, text in zip(taps, texts)
-    ]
+    )
     same = quiet("The texts are the same.") if len({*texts}) == 1 else ""
-    first, rest = (f'<div class="by-temperature">{"".join(part)}</div>' for part in (each[:2], each[2:]))
-    return same + first + (f"<details><summary>{more}</summary>{rest}</details>" if each[2:] else "")
+    return f'{same}<div class="by-temperature">{each}</div>'
 
 
 def _marked(text: str, plain: str) -> str:

@@ -10,16 +10,16 @@ import torch
 
 from ....figures.interventions import patch_picture
 from ....inspection.edits import edits_tap
-from ....interventions.patching import PatchMap, passes_of, patch_from, patch_map, run
+from ....interventions.patching import Donor, PatchMap, donated, passes_of, patch_from, patch_map
 from ....model import Pass, Tap
 from ....service.limits import PATCHES
 from ....words import interventions as words
 from ....words.result import Result
 from ...chart import chart_place
 from ...clicks import cell_of
-from ...panel import Slot, move_button, slot, switch
+from ...panel import Slot, choice, move_button, slot, switch
 from .drawn import window, window_words
-from .pairs import answers_of, cards, check_size, ideas, kept_here, pair_here, with_headline
+from .pairs import answers_of, cards, check_size, ideas, kept_here, pair_here, texts_like, with_headline
 from .selection import At, Cell
 
 SEEN = 0.01
@@ -31,7 +31,9 @@ name="other" data-resets="kept" dir="auto" autocomplete="off" spellcheck="false"
 placeholder="Your prompt with one word changed"></textarea></label></div>{slot("pair-ideas", class_="line")}
 <div class="stack" data-if="other">{slot("patch-map-headline")}{slot("patch-kept", class_="stack")}
 {slot("patch-parts")}{chart_place("patch-map", height=300, save_name="patching", clickable=True)}
-</div></div></details>"""
+<details class="stack"><summary>More</summary><div class="line">{switch("path", "Effect", words.EFFECT_NAMES)}
+{choice("donor", "Replace with", {donor.value: text for donor, text in words.DONOR_NAMES.items()})}</div>
+{slot("patch-assumed", tag="p", class_="quiet")}</details></div></div></details>"""
 
 
 def slots(at: At) -> dict[str, Slot]:
@@ -42,12 +44,13 @@ def slots(at: At) -> dict[str, Slot]:
     suggested = {"pair-ideas": ideas(at)}
     if not c.other:
         return suggested
-    about = (*at.about, c.other, c.part, c.kept)
+    about = (*at.about, c.other, c.part, c.path, c.donor, c.kept)
     parts = {part: text for part, text in words.PART_NAMES.items() if part != "expert" or at.look.config.n_experts}
     return {
         **suggested,
         "patch-parts": Slot(len(parts), lambda: switch("part", "Part", parts)),
         **with_headline("patch-map", about, lambda: _map(at), lambda: _below(at)),
+        "patch-assumed": Slot((c.path, c.donor), lambda: words.assumed_words(c.donor, direct=c.path == "direct")),
         "patch-kept": Slot(about, lambda: _continued(at), slow=True, echoes=True),
     }
 
@@ -78,14 +81,24 @@ def _cells(at: At) -> tuple[Cell, ...]:
 
 
 def _patched(at: At) -> PatchMap:
-    look, pair, part = at.look, pair_here(at), at.chosen.part
+    c, look, pair = at.chosen, at.look, pair_here(at)
+    part, donor, direct = c.part, c.donor, c.path == "direct"
     check_size(at, look.length * passes_of(look.config, part, look.length), "this map")
-    return kept_here.get(("map", pair, part), lambda: patch_map(look.model, pair, part), owner=look.model)
+
+    def patch() -> PatchMap:
+        return patch_map(look.model, pair, part, donor, texts=_texts(at), direct=direct)
+
+    return kept_here.get(("map", pair, part, donor, direct), patch, owner=look.model)
+
+
+def _texts(at: At) -> torch.Tensor | None:
+    """Other texts, for a donor that takes its values from them."""
+    return texts_like(at) if at.chosen.donor in (Donor.MEAN, Donor.RESAMPLE) else None
 
 
 def _shown(at: At, found: PatchMap) -> slice:
-    """The tokens that the map shows: from the first difference of the prompts to the last with any effect."""
-    first = pair_here(at).changed[0] if at.look.config.causal else 0
+    """The tokens that the map shows, from the first on that can have an effect, to the last that has any."""
+    first = pair_here(at).changed[0] if at.look.config.causal and at.chosen.donor is Donor.OTHER else 0
     part = window(at.look.length, max(first, found.strongest[1]))
     effects = abs(found.effects[:, part]).max(axis=0)
     last = part.start + int(np.flatnonzero(effects >= SEEN * effects.max())[-1])
@@ -110,8 +123,9 @@ def _below(at: At) -> str:
 
 def _continued(at: At) -> str:
     """The patches that were clicked, and how the model continues without and with patches."""
-    look, kept, there = at.look, at.chosen.kept, run(at.look.model, [pair_here(at).other])
-    patches = [patch_from(look.model, there, cell.layer, cell.part, cell.place, cell.index) for cell in _cells(at)]
+    look, kept, donor = at.look, at.chosen.kept, at.chosen.donor
+    there, cells = donated(look.model, pair_here(at), donor, _texts(at)), _cells(at)
+    patches = [patch_from(look.model, there, each.layer, each.part, each.place, each.index, donor) for each in cells]
     chips = "".join(
         f'<span class="edit-chip"><bdi>{html.escape(words.kept_words(cell, look.tokens))}</bdi> '
         + move_button("Restore", {"kept": [each.model_dump() for each in kept if each != cell]}, kind="link")

@@ -43,17 +43,9 @@ class _Drawing:
         return self.at.look.labels()[self.part]
 
     @property
-    def head(self) -> int:
-        return self.at.chosen.head
-
-    @property
-    def query(self) -> int:
-        return self.at.chosen.query
-
-    @property
     def mark(self) -> tuple[int, int] | None:
         """The chosen cell of a map."""
-        return cell(self.part, self.query, self.at.chosen.key)
+        return cell(self.part, self.at.chosen.query, self.at.chosen.key)
 
 
 def part_drawn(name: str, at: At) -> slice:
@@ -75,14 +67,14 @@ def picture(step: Step, labels: tuple[str, ...], at: At) -> dict[str, Any]:
 
 def _vectors(d: _Drawing) -> dict[str, Any]:
     rows = [(token, vector, "") for token, vector in zip(d.at.look.tokens[d.part], d.step.arrays["stream"][d.part])]
-    return vector_rows(rows, chosen=d.query - d.part.start)
+    return vector_rows(rows, chosen=d.at.chosen.query - d.part.start)
 
 
 def _split(d: _Drawing) -> dict[str, Any]:
-    arrays, kv = d.step.arrays, d.at.look.kv_head(d.head)
+    arrays, kv = d.step.arrays, d.at.look.kv_head(d.at.chosen.head)
     rows = [(f"{n.upper()} head {h}", vector, n) for n in "qkv" for h, vector in enumerate(arrays[n])]
     H, Hkv = len(arrays["q"]), len(arrays["k"])
-    return vector_rows(rows, chosen=[d.head, H + kv, H + Hkv + kv])
+    return vector_rows(rows, chosen=[d.at.chosen.head, H + kv, H + Hkv + kv])
 
 
 def _named(d: _Drawing, vectors: Sequence[np.ndarray], role: str) -> list[tuple[str, np.ndarray, str]]:
@@ -90,8 +82,7 @@ def _named(d: _Drawing, vectors: Sequence[np.ndarray], role: str) -> list[tuple[
 
 
 def _scores(d: _Drawing) -> dict[str, Any]:
-    cells = d.step.arrays["scores"][d.part, d.part]
-    return signed_map(cells, d.tokens, d.tokens, blank=~np.isfinite(cells), name="score", mark=d.mark)
+    return signed_map(d.step.arrays["scores"][d.part, d.part], d.tokens, name="score", mark=d.mark)
 
 
 def _softmax(d: _Drawing) -> dict[str, Any]:
@@ -108,7 +99,7 @@ def _mlp(d: _Drawing) -> dict[str, Any]:
 
 
 def _predict(d: _Drawing) -> dict[str, Any]:
-    chosen, after = None, d.query + 1
+    chosen, after = None, d.at.chosen.query + 1
     if after < d.at.look.length:
         hits = np.flatnonzero(d.step.arrays["tokens"] == d.at.look.ids[after])
         chosen = int(hits[0]) if len(hits) else None
@@ -125,16 +116,20 @@ _DRAWERS: dict[str, Callable[[_Drawing], dict[str, Any]]] = {
         [(f"{n.upper()} {when}", d.step.arrays[f"{n}_{when}"], n) for n in "qk" for when in ("before", "after")]
     ),
     "rotate": lambda d: rotation(*(d.step.arrays[name] for name in ("before", "after", "angles"))),
-    "share": lambda d: vector_rows(_named(d, d.step.arrays["k"], "k"), chosen=d.head),
+    "share": lambda d: vector_rows(_named(d, d.step.arrays["k"], "k"), chosen=d.at.chosen.head),
     "scores": _scores,
     "mask": _scores,
     "softmax": _softmax,
     "mix": lambda d: vector_rows(
         [*_named(d, d.step.arrays["parts"], "v"), ("sum = z", d.step.arrays["z"], "s")], chosen=len(d.labels)
     ),
-    "output": lambda d: vector_rows(_named(d, [*d.step.arrays["written"], d.step.arrays["out"]], "s"), chosen=d.head),
+    "output": lambda d: vector_rows(
+        _named(d, [*d.step.arrays["written"], d.step.arrays["out"]], "s"), chosen=d.at.chosen.head
+    ),
     "add": lambda d: token_bars(
-        d.at.look.labels(), [("‖Δ‖", d.step.arrays["delta"]), ("cosine", d.step.arrays["cosine"])], chosen=d.query
+        d.at.look.labels(),
+        [("‖Δ‖", d.step.arrays["delta"]), ("cosine", d.step.arrays["cosine"])],
+        chosen=d.at.chosen.query,
     ),
     "mlp": _mlp,
     "predict": _predict,

@@ -1,10 +1,9 @@
-"""What heads do, tested over many texts; of a model too large for that, what one head does on this prompt."""
+"""What heads do, tested over many texts."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ....inspection.heads import head_scores
 from ....inspection.roles import REPEATS, HeadTests
 from ....words.heads import (
     CRITERIA,
@@ -19,7 +18,7 @@ from ....words.heads import (
 from ... import theme
 from ...panel import Slot, move_button, slot
 from ...refusals import sentence
-from .selection import At, importance
+from .selection import At
 from .tested import Tested, roles_of
 
 TEMPLATE = f"""<details class="fold" data-fold="roles"><summary>Head roles, tested on many texts</summary>
@@ -85,38 +84,21 @@ def _most_weight(tests: HeadTests, owner: tuple[int, int]) -> theme.Cell:
 
 def role_card(at: At) -> str:
     """The chosen head's role, and the numbers that made it."""
-    found = _tested(at)[0]
-    here, shift, owner = head_scores(at.look).of(*at.owner), importance(at.look), at.owner
-    title = head_name(*owner)
+    found, owner = _tested(at)[0], at.owner
     if found is None:
-        rows = [(f"weight on {habit}", _number(here[name])) for name, habit in HABIT_NAMES.items()]
-        return theme.heading(title) + theme.table(("", "this prompt"), rows)
+        return ""
     tests, rows = found.tests, []
     for name, habit in HABIT_NAMES.items():
-        bound, there = f"≤ {tests.untrained[name]:.2f}", interval(tests.weights[name], owner)
-        rows.append((f"weight on {habit}", there, bound, _number(here[name])))
+        rows.append((f"weight on {habit}", interval(tests.weights[name], owner), f"≤ {tests.untrained[name]:.2f}"))
         if name in REPEATS and tests.given_up[name].is_clear(*owner):
             lost, bound = interval(tests.given_up[name], owner), f"≤ {tests.untrained_given_up[name]:.2f}"
-            rows.append((f"weight on {habit}, lost without the earlier copy", lost, bound, ""))
-    effect = effect_or_noise(tests.effect, owner, digits=4)
+            rows.append((f"weight on {habit}, lost without the earlier copy", lost, bound))
+    shifts = "weight that shifts when the text changes"
     rows += [
-        ("evenness", interval(tests.evenness, owner), "", _number(here["evenness"])),
-        (
-            "weight that shifts when the text changes",
-            interval(tests.moved, owner),
-            f"≤ {tests.untrained['moved']:.2f}",
-            "",
-        ),
-        (f"higher loss without it (nats, {tests.tokens:,} tokens)", effect, "", ""),
+        ("evenness", interval(tests.evenness, owner), ""),
+        (shifts, interval(tests.moved, owner), f"≤ {tests.untrained['moved']:.2f}"),
+        (f"higher loss without it (nats, {tests.tokens:,} tokens)", effect_or_noise(tests.effect, owner, digits=4), ""),
     ]
-    if shift is not None:
-        rows.append(("change of the last prediction without it (nats)", "", "", f"{shift[owner]:.2f}"))
-    table = theme.table(("", f"{tests.texts} texts", "untrained", "this prompt"), rows)
-    role = tests.role(*owner)
-    if role == "unclear" and shift is not None and shift[owner] == shift.max():
-        role = "unclear here"
-    return f"{theme.quiet(f'{title} {ROLE_NAMES[role]}.')}<details><summary>Its numbers</summary>{table}</details>"
-
-
-def _number(value: float) -> str:
-    return "–" if np.isnan(value) else f"{value:.2f}"
+    table = theme.table(("", f"{tests.texts} texts", "untrained"), rows)
+    said = theme.quiet(f"{head_name(*owner)} {ROLE_NAMES[tests.role(*owner)]}.")
+    return f"{said}<details><summary>Its numbers</summary>{table}</details>"

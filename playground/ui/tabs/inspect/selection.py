@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 from ....inspection import Look
 from ....inspection.edits import Edit, from_dict
 from ....inspection.heads import flops_of_moves, head_scores, moves, ranked
+from ....interventions.patching import Donor
 from ....kept import Kept
 from ....service.limits import EDITS, HEADS_AT_ONCE_FLOPS, PATCHES
 from ...page import Page
@@ -54,10 +55,17 @@ class Selection(Selected):
     """The token that looks; None stands for the last."""
     key: int | None = None
     """The token that it looks at; None stands for the one with the largest weight."""
+    strip: Literal["head", "all"] = "head"
+    """Whose weights shade the prompt: the chosen head's, or the mean over all heads."""
     edits: tuple[dict[str, Any], ...] = ()
     """Edits in force, as `inspection.edits.to_dict` writes them."""
     why: bool = False
     """Whether the receipt is open."""
+    compare: bool = False
+    with_model: str = ""
+    with_layer: int | None = None
+    with_head: int | None = None
+    """The head to compare with; by itself the most important other one of the same model."""
     roles: bool = False
     change: bool = False
     worth: bool = False
@@ -70,6 +78,9 @@ class Selection(Selected):
     other: str | None = None
     """The second prompt, from whose run parts are patched; None stands for a suggestion."""
     part: Literal["residual", "head", "mlp", "expert"] = "residual"
+    path: Literal["total", "direct"] = "total"
+    """Which effect of a patch: through all later layers, or straight to the logits."""
+    donor: Donor = Donor.OTHER
     kept: tuple[Cell, ...] = Field((), max_length=PATCHES)
     """Patches that stay."""
     towards: str | None = None

@@ -25,7 +25,7 @@ from ....interventions.steering import (
     steering_tap,
     suggested_setting,
 )
-from ....words.interventions import added_words, example_words, steered_result
+from ....words.interventions import example_words, steered_result
 from ....words.result import Result
 from ...chart import chart_place
 from ...panel import Slot, choice, slot
@@ -96,21 +96,15 @@ def _steered(at: At, ids: tuple[int, ...], towards: str | None, away: str | None
 
 
 def _suggested(at: At) -> tuple[tuple[int, ...], str | None, str | None]:
-    """The prompt to steer, towards and away: the two prompts, if steering works with them, else a pair that works.
+    """The prompt to steer, towards and away: the two prompts if steering works with them, else a pair that works.
 
-    If possible, the pair works on this prompt, else on its own. Where no pair works at all, the two prompts.
+    Where no pair works at all, the two prompts.
     """
     here, other = at.look.ids, at.chosen.other
     own = (here, _line(other), _line(text_of(at, here))) if other else (here, None, None)
     if other and _setting(at, *own).works:
         return own
-    return min(_examples(at).values(), key=lambda each: each[0] != here, default=own)
-
-
-def _examples(at: At) -> dict[Pair, tuple[tuple[int, ...], str, str]]:
-    """The pairs on which steering works → what to steer, the visitor's prompt if possible, towards and away."""
-    here, sides = at.look.ids, {pair: _sides_of(at, pair) for pair in steered_pairs(at)}
-    return {pair: (here if _setting(at, here, *both).works else pair.ids, *both) for pair, both in sides.items()}
+    return next(((pair.ids, *_sides_of(at, pair)) for pair in steered_pairs(at)), own)
 
 
 def _sides_of(at: At, pair: Pair) -> tuple[str, str]:
@@ -175,23 +169,18 @@ def slots(at: At) -> dict[str, Slot]:
 
 def _ideas(at: At) -> str:
     """A button for each example, named by its two answers."""
-    examples = _examples(at)
 
     def offered(pair: Pair) -> tuple[str, dict[str, Any]]:
         answers = (pair.ids, pair.answer), (pair.other, pair.foil)
-        return " → ".join(_word(at.look, *each) for each in answers), _steered(at, *examples[pair])
+        return " → ".join(_word(at.look, *each) for each in answers), _steered(at, pair.ids, *_sides_of(at, pair))
 
-    return pair_chips(at, "Example:", [*examples], offered, _NONE)
-
-
-def _changed(at: At) -> list[str]:
-    return changed_words(at.chosen.towards or "", at.chosen.away or "")
+    return pair_chips(at, "Example:", steered_pairs(at), offered, _NONE)
 
 
 def _added(at: At) -> str:
     """The prompt that is steered, and what is added."""
     prompt = shortened((at.chosen.steer_on or at.chosen.prompt).strip(), SHOWN)
-    return html.escape(example_words(prompt, _changed(at)))
+    return html.escape(example_words(prompt, changed_words(at.chosen.towards or "", at.chosen.away or "")))
 
 
 def _look(at: At, prompt: str) -> Look:
@@ -224,7 +213,7 @@ def _curve(at: At) -> tuple[dict[str, Any], Result]:
     words = {token: _word(look, ids, token) for token, ids in tokens.items()}
     result = steered_result(curve, answers, words, STRENGTHS.index(_strength(at)))
     measured = f"The loss is measured on {judged.inputs.numel():,} tokens of {judged.words}."
-    result = replace(result, details=f"{added_words(_changed(at))} {result.details} {measured}")
+    result = replace(result, details=f"{result.details} {measured}")
     return steering_picture(curve, *(words[token] for token in answers)), result
 
 
@@ -241,8 +230,6 @@ def _strength(at: At) -> float:
 
 
 def _side_by_side(at: At) -> str:
-    direction, layer, chosen = _direction(at), at.chosen.steer_layer, _strength(at)
-    nearest = sorted(STRENGTHS[1:], key=lambda strength: abs(strength - chosen))[:4]
-    strengths = dict.fromkeys((0.0, chosen, *sorted(nearest)))
-    taps = {f"Strength {s:g}": steering_tap(at.look.model, direction, layer, s) for s in strengths}
-    return cards(at, taps, "Other strengths")
+    direction, layer = _direction(at), at.chosen.steer_layer
+    strengths = dict.fromkeys((0.0, _strength(at)))
+    return cards(at, {f"Strength {s:g}": steering_tap(at.look.model, direction, layer, s) for s in strengths})

@@ -29,7 +29,7 @@ _effects = Kept(entries=256, megabytes=16)
 def slots(at: At) -> dict[str, Slot]:
     """The prediction, the tokens and the edits."""
     c = at.chosen
-    shade = (*at.about, *at.owner, c.query)
+    shade = (*at.about, *at.owner, c.strip, c.query)
     return {
         "next": Slot((*at.about, c.edits), lambda: next_token(at)),
         "tokens": Slot(shade, lambda: tokens(at)),
@@ -70,8 +70,11 @@ def _said(at: At, token: int, words: str, *, was_first: bool = False) -> str:
 
 
 def weights(at: At) -> torch.Tensor:
-    """Where the chosen token looks: weights (T,) of the chosen head."""
-    return at.look.pattern(at.chosen.layer)[at.chosen.head, at.chosen.query].float().cpu()
+    """Where the chosen token looks: weights (T,) of the chosen head, or the mean over all heads of all layers."""
+    if at.chosen.strip == "head":
+        return at.look.pattern(at.chosen.layer)[at.chosen.head, at.chosen.query].float().cpu()
+    layers = range(at.look.config.n_layers)
+    return torch.stack([at.look.pattern(layer)[:, at.chosen.query].float().cpu().mean(0) for layer in layers]).mean(0)
 
 
 def tokens(at: At) -> str:
@@ -103,10 +106,13 @@ def shortened(token: str) -> str:
 
 
 def words(at: At) -> str:
-    """What the shade means: the strongest weight."""
-    row = weights(at)
+    """What the shade means: the strongest weight; and a button that shades by all heads, or by the chosen one."""
+    row, one, every = weights(at), head_name(*at.owner).lower(), at.chosen.strip == "all"
     token, most = html.escape(at.look.tokens[int(row.argmax())]), percent(float(row.max()), 0)
-    return f"In {head_name(*at.owner).lower()} the framed token gives {most} of its attention to “<bdi>{token}</bdi>”."
+    said = f"the framed token gives {most} of its attention to “<bdi>{token}</bdi>”."
+    if every:
+        return f"On average over all heads, {said} {move_button(f'Show {one}', {'strip': 'head'}, kind='link')}"
+    return f"In {one} {said} {move_button('Show all heads', {'strip': 'all'}, kind='link')}"
 
 
 def in_force(at: At) -> str:
