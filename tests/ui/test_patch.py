@@ -43,7 +43,7 @@ def test_opening_a_part_brings_two_prompts_that_fit_and_draws_everything(tab, op
     assert drawn(made["patch-map"]).shape == (2, len(opened["at"]))
     assert made["pair-ideas"].count("<button") > 1 and " / " in made["pair-ideas"] and not made["circuit-ideas"]
     assert made["patch-kept"].count("<samp>") == 2 and "Restore" not in made["patch-kept"], "patched before any click"
-    assert made["steer-texts"].count("<samp>") == 2 and made["steer-curve"]["figure"]
+    assert made["steer-texts"].count("<samp>") == 2 + 5 and made["steer-curve"]["figure"]
     steps = "Head 1.0 gives 61\xa0% of its attention to the “g” of “cage” (what followed the same token). Input for "
     assert f"{steps}this comes from head 0.0 and MLP 0." in made["circuit-headline"]
     heads = again(tab, opened, part="head")["patch-map-headline"]
@@ -168,7 +168,7 @@ def test_models_that_nothing_is_known_of_take_two_typed_prompts(name):
     chosen |= {"typed": True, "part": "head"}
     made = tab.made("abc", **chosen)
     assert drawn(made["patch-map"]).shape == (8, 3 if name == "sees the future" else 2), "the first token is the same"
-    assert "enough for" in made["circuit-headline"] and made["steer-texts"].count("<samp>") == 2
+    assert "enough for" in made["circuit-headline"] and made["steer-texts"].count("<samp>") == 2 + 5
     one = tab.shown("a", **{**chosen, "other": "b"}).slots["patch-map"].make()
     assert drawn(one).shape == (8, 1)
     experts = tab.made("abc", **{**chosen, "part": "expert", "steer": False, "circuit": False})

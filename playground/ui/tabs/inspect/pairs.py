@@ -6,7 +6,7 @@ import difflib
 import functools
 import html
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -170,20 +170,25 @@ def written(at: At, tap: Tap) -> str:
     return tokenizer.decode([*ids, *new_ids])[len(text_of(at, ids)) :]  # with a space between words
 
 
-def cards(at: At, taps: dict[str, Tap]) -> str:
+def cards(at: At, taps: dict[str, Tap], few: Sequence[str] = (), fold: str = "") -> str:
     """What the model writes with each tap, side by side under their names, as HTML.
 
-    The word from which a text differs from the first one is marked.
+    The word from which a text differs from the first one is marked. With the names of a `few`, all are in a `fold`.
     """
     begun = f'<span class="prompt">{html.escape(text_of(at, at.look.ids))}</span>'
-    texts = [written(at, tap) for tap in taps.values()]
-    each = "".join(
-        f"<div><strong>{html.escape(name)}</strong>"
-        f'<p class="sample" dir="auto">{begun}<samp>{_marked(text, texts[0])}</samp></p></div>'
-        for name, text in zip(taps, texts)
-    )
-    same = quiet("The texts are the same.") if len({*texts}) == 1 else ""
-    return f'{same}<div class="by-temperature">{each}</div>'
+    texts, shown = {name: written(at, tap) for name, tap in taps.items()}, few or [*taps]
+
+    def beside(names: Iterable[str]) -> str:
+        each = "".join(
+            f"<div><strong>{html.escape(name)}</strong>"
+            f'<p class="sample" dir="auto">{begun}<samp>{_marked(texts[name], texts[shown[0]])}</samp></p></div>'
+            for name in names
+        )
+        return f'<div class="by-temperature">{each}</div>'
+
+    same = quiet("The texts are the same.") if len({texts[name] for name in shown}) == 1 else ""
+    more = f'<details class="stack"><summary>{html.escape(fold)}</summary>{beside(texts)}</details>' if few else ""
+    return f"{same}{beside(shown)}{more}"
 
 
 def _marked(text: str, plain: str) -> str:

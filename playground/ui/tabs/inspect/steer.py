@@ -230,6 +230,9 @@ def _strength(at: At) -> float:
 
 
 def _side_by_side(at: At) -> str:
-    direction, layer = _direction(at), at.chosen.steer_layer
-    strengths = dict.fromkeys((0.0, _strength(at)))
-    return cards(at, {f"Strength {s:g}": steering_tap(at.look.model, direction, layer, s) for s in strengths})
+    direction, layer, chosen = _direction(at), at.chosen.steer_layer, _strength(at)
+    nearest = sorted(STRENGTHS[1:], key=lambda strength: abs(strength - chosen))[:4]
+    strengths = {f"Strength {s:g}": s for s in (0.0, *sorted(nearest))}
+    taps = {name: steering_tap(at.look.model, direction, layer, s) for name, s in strengths.items()}
+    few = [name for name, s in strengths.items() if s in (0.0, chosen)]
+    return cards(at, taps, few, "Five strengths side by side")

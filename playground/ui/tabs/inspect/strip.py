@@ -111,8 +111,8 @@ def words(at: At) -> str:
     token, most = html.escape(at.look.tokens[int(row.argmax())]), percent(float(row.max()), 0)
     said = f"the framed token gives {most} of its attention to “<bdi>{token}</bdi>”."
     if every:
-        return f"On average over all heads, {said} {move_button(f'Show {one}', {'strip': 'head'}, kind='link')}"
-    return f"In {one} {said} {move_button('Show all heads', {'strip': 'all'}, kind='link')}"
+        return f"On average over all heads, {said} {move_button(f'Only {one}', {'strip': 'head'}, kind='link')}"
+    return f"In {one} {said} {move_button('Average over all heads', {'strip': 'all'}, kind='link')}"
 
 
 def in_force(at: At) -> str:
