@@ -25,7 +25,7 @@ from ...clicks import cell_of
 from ...panel import Slot, choice, move_button, slot
 from .pairs import with_headline
 from .selection import At
-from .strip import edited
+from .strip import effect_of
 from .tested import survey_of
 from .validation import held_out
 
@@ -128,7 +128,8 @@ def worth_picture(found: PartCosts, judged: str) -> tuple[dict[str, Any], Result
 
 def before_after(at: At) -> tuple[dict[str, Any], str]:
     """The likeliest tokens after the chosen one, without and with the edits."""
-    look, query, found = at.look, at.chosen.query, edited(at, at.chosen.query)
+    look, query = at.look, at.chosen.query
+    found = effect_of(look, at.edits, query)
     best = (found.before + found.after).topk(min(CANDIDATES, look.config.vocab_size)).indices
     labels = [look.token_label(int(token)) for token in best]
     before, after = found.before[best].tolist(), found.after[best].tolist()
@@ -143,7 +144,7 @@ def headline(at: At) -> str:
     """What comes next with the edits, and a button that takes all of them back."""
     if not at.edits:
         return "<h3>Likeliest next tokens</h3>"
-    look, found = at.look, edited(at, at.chosen.query)
+    look, found = at.look, effect_of(at.look, at.edits, at.chosen.query)
     likeliest = dict.fromkeys((int(found.after.argmax()), int(found.before.argmax())))
     said = edited_headline(at.edits, {look.token_label(token): float(found.after[token]) for token in likeliest})
     return f"<h3><bdi>{html.escape(said)}</bdi></h3>{move_button('Restore all', {'edits': []})}"
@@ -156,7 +157,7 @@ def cost_words(at: At) -> str:
     """What the edits cost on this prompt and on held-out text, folded; measured once."""
     if not at.edits:
         return ""
-    judged, here = held_out(at.page, at.look), edited(at)
+    judged, here = held_out(at.page, at.look), effect_of(at.look, at.edits, at.look.length - 1)
     cells = any(isinstance(edit, EditCell) for edit in at.edits)  # which no other text has
 
     def measure() -> str:

@@ -10,7 +10,6 @@ import torch
 
 from ....figures.attention import head_grid, pattern_map
 from ....inspection import Look
-from ....inspection.cost import Effect, effect
 from ....inspection.edits import SwitchOff, edits_tap, to_dict
 from ....kept import Kept
 from ....model import trace
@@ -31,7 +30,7 @@ from ...panel import Slot, move_button, slot
 from . import receipt
 from .drawn import MOST_HEADS, cell, clicked_cell, window, window_words
 from .selection import At, importance, ranking
-from .strip import edited
+from .strip import effect_of
 from .tested import known
 
 HEIGHT = 340
@@ -44,7 +43,6 @@ TEMPLATE = f"""<div class="two wide-left"><div class="card stays head-card">
 <div class="card"><h3>All heads, the most important first</h3>
 {chart_place("grid", height=427, save_name="heads", clickable=True)}</div></section></div>"""
 
-_effects = Kept(entries=512, megabytes=8)
 _edited = Kept(entries=64, megabytes=16)
 
 
@@ -77,18 +75,11 @@ def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
 # ---- the chosen head -------------------------------------------------------------------------------------------------
 
 
-def without(look: Look, layer: int, head: int, query: int) -> Effect:
-    """The prediction after a token with and without a head."""
-    tap = edits_tap([SwitchOff(layer, "head", head)], look.config)
-    key = look.ids, layer, head, query
-    return _effects.get(key, lambda: effect(look.model, torch.tensor([look.ids]), tap, query), owner=look.model)
-
-
 def headline(at: At) -> str:
     """What the head attends to and what the prediction becomes without it, or that it is off; and the details."""
     look, c = at.look, at.chosen
     off = _off(at) in at.edits
-    found = edited(at, c.query) if off else without(look, c.layer, c.head, c.query)
+    found = effect_of(look, at.edits if off else [_off(at)], c.query)
     token, now = int(found.before.argmax()), int(found.after.argmax())
     label, before = look.token_label(token), float(found.before[token])
     place = f"{c.query} “{look.tokens[c.query]}”" if c.query < look.length - 1 else ""

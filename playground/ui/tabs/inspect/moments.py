@@ -70,19 +70,14 @@ def within(at: At) -> dict[str, Any]:
     """The habit to draw, and as chosen head the one that took it up."""
     if missing(at.look):
         return {}
-    habit = habit_of(at)
-    found = appearance(replay_of(at.look), habit)
+    replayed, habit = replay_of(at.look), at.chosen.look_at
+    if habit not in HABIT_NAMES:  # at first the one that training raised most on this prompt
+        habit = most_learned(replayed) or "induction"
+    found = appearance(replayed, habit)
     if not found or (found.layer, found.head) == at.owner:
         return {"look_at": habit}
     key = strongest_key(at.look, found.layer, found.head, at.chosen.query)
     return {"look_at": habit, "layer": found.layer, "head": found.head, "key": key}
-
-
-def habit_of(at: At) -> str:
-    """The habit to draw: the chosen one; at first the one that training raised most on this prompt."""
-    if at.chosen.look_at in HABIT_NAMES:
-        return at.chosen.look_at
-    return most_learned(replay_of(at.look)) or "induction"
 
 
 def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:

@@ -22,8 +22,6 @@ HEIGHT = 380
 """Pixels of every picture but a map of few rows."""
 ROWS = 6
 """Token vectors shown at most: the chosen one and its neighbours."""
-_NAMES = 24
-"""Row names that fit above each other in a map."""
 
 VECTORS = ("embed", "arrive", "norm")
 """Steps that show a vector per token."""
@@ -58,10 +56,6 @@ def picture(step: Step, labels: tuple[str, ...], at: At) -> dict[str, Any]:
     figure = _DRAWERS[step.name](_Drawing(step, labels, at, part_drawn(step.name, at)))
     layout, is_map = figure["layout"], figure["data"][0]["type"] == "heatmap"
     layout["height"] = min(layout["height"], HEIGHT) if is_map else HEIGHT
-    axis = layout.get("yaxis", {})
-    if is_map and (count := len(axis.get("tickvals", ()))) > _NAMES:
-        stride = -(-count // _NAMES)
-        axis |= {"tickvals": axis["tickvals"][::stride], "ticktext": axis["ticktext"][::stride]}
     return figure
 
 

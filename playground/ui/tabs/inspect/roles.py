@@ -17,9 +17,8 @@ from ....words.heads import (
 )
 from ... import theme
 from ...panel import Slot, move_button, slot
-from ...refusals import sentence
 from .selection import At
-from .tested import Tested, roles_of
+from .tested import roles_of
 
 TEMPLATE = f"""<details class="fold" data-fold="roles"><summary>Head roles, tested on many texts</summary>
 <div class="card stack">{slot("roles", class_="stack")}{slot("role", class_="stack")}
@@ -34,23 +33,13 @@ def slots(at: At) -> dict[str, Slot]:
     about = (*at.about, c.layer, c.head)
     return {
         "roles": Slot(about, lambda: roles(at), slow=True),
-        "role": Slot(about, lambda: role_card(at), slow=True),
+        "role": Slot(about, lambda: role_card(at), slow=True, echoes=True),
     }
-
-
-def _tested(at: At) -> tuple[Tested | None, str]:
-    """The tests, or None and why there are none."""
-    try:
-        return roles_of(at.page, at.look), ""
-    except ValueError as problem:
-        return None, theme.notice(sentence(str(problem)))
 
 
 def roles(at: At) -> str:
     """The heads with a clear role, the one without which the loss rises most first; below them all others, folded."""
-    found, problem = _tested(at)
-    if not found:
-        return problem
+    found = roles_of(at.page, at.look)
     tests, clear, others = found.tests, [], []
     for owner in tests.ranking():
         role, lost = tests.role(*owner), effect_or_noise(tests.effect, owner, digits=3)
@@ -84,10 +73,7 @@ def _most_weight(tests: HeadTests, owner: tuple[int, int]) -> theme.Cell:
 
 def role_card(at: At) -> str:
     """The chosen head's role, and the numbers that made it."""
-    found, owner = _tested(at)[0], at.owner
-    if found is None:
-        return ""
-    tests, rows = found.tests, []
+    tests, owner, rows = roles_of(at.page, at.look).tests, at.owner, []
     for name, habit in HABIT_NAMES.items():
         rows.append((f"weight on {habit}", interval(tests.weights[name], owner), f"≤ {tests.untrained[name]:.2f}"))
         if name in REPEATS and tests.given_up[name].is_clear(*owner):
