@@ -90,22 +90,16 @@ def headline(at: At) -> str:
         row = look.pattern(c.layer)[c.head, c.query].float().cpu().numpy()
         said = attends_headline(c.layer, c.head, look.tokens, row)
         number = without_words(label, before, float(found.after[token]), place)
-    details = f"<p>{html.escape(' '.join(details_of(at)))}</p>"
+    details = f"{head_name(*at.owner)} is head {c.head} of layer {c.layer}, both counted from 0."
+    if (moved := importance(look)) is not None:
+        details += f" Without it the prediction after the last token moves by {moved[at.owner]:.4f} nats."
+    if tested := known(look):
+        details += f" Tested on {tested.tests.texts} texts, it {ROLE_NAMES[tested.tests.role(*at.owner)]}."
     return (
         f"<h2><bdi>{html.escape(said)}</bdi></h2>"
-        f'<p class="num"><bdi>{html.escape(number)}</bdi></p><details><summary>Details</summary>{details}</details>'
+        f'<p class="num"><bdi>{html.escape(number)}</bdi></p>'
+        f"<details><summary>Details</summary><p>{html.escape(details)}</p></details>"
     )
-
-
-def details_of(at: At) -> list[str]:
-    """What its name means, how much the prediction needs it, and its role where it was tested."""
-    look, (layer, head) = at.look, at.owner
-    words = [f"{head_name(layer, head)} is head {head} of layer {layer}, both counted from 0."]
-    if (moved := importance(look)) is not None:
-        words.append(f"Without it the prediction after the last token moves by {moved[layer, head]:.4f} nats.")
-    if found := known(look):
-        words.append(f"Tested on {found.tests.texts} texts, it {ROLE_NAMES[found.tests.role(layer, head)]}.")
-    return words
 
 
 def _off(at: At) -> SwitchOff:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from ....inspection.roles import REPEATS, HeadTests
+from ....inspection.roles import REPEATS
 from ....words.heads import (
     CRITERIA,
     HABIT_NAMES,
@@ -44,7 +42,7 @@ def roles(at: At) -> str:
     for owner in tests.ranking():
         role, lost = tests.role(*owner), effect_or_noise(tests.effect, owner, digits=3)
         if role == "unclear":
-            others.append((_button(at, owner), _most_weight(tests, owner), lost))
+            others.append((_button(at, owner), lost))
         else:
             clear.append((_button(at, owner), theme.Cell(role_words(role), kind="words"), lost))
     lost = "higher loss without it (nats)"
@@ -52,8 +50,9 @@ def roles(at: At) -> str:
     if clear:
         shown += theme.table(("head", theme.Cell("role", kind="words"), lost), clear)
     if others:
-        rest = theme.table(("head", theme.Cell("most weight on", kind="words"), lost), others)
-        shown += f"<details><summary>Heads without a clear role</summary>{rest}</details>"
+        shown += (
+            f"<details><summary>Heads without a clear role</summary>{theme.table(('head', lost), others)}</details>"
+        )
     return shown + theme.quiet(f"Measured on {tests.texts} texts: {found.words}.")
 
 
@@ -63,12 +62,6 @@ def _button(at: At, owner: tuple[int, int]) -> theme.Cell:
     pressed = str(owner == at.owner).lower()
     move = {"layer": layer, "head": head, "key": None}
     return theme.Cell(html=move_button(f"{layer}.{head}", move, kind="chip", aria_pressed=pressed))
-
-
-def _most_weight(tests: HeadTests, owner: tuple[int, int]) -> theme.Cell:
-    """Where the head puts most of its weight, and how much."""
-    name = max(HABIT_NAMES, key=lambda name: np.nan_to_num(tests.weights[name].mean[owner]))
-    return theme.Cell(f"{HABIT_NAMES[name]}: {interval(tests.weights[name], owner)}", kind="words")
 
 
 def role_card(at: At) -> str:
