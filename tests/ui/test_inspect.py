@@ -261,9 +261,8 @@ def test_a_click_switches_a_part_off_and_its_cost_is_that_on_held_out_text_whate
     chosen = copying.shown("bdfh bd", {"slot": "worth", "index": [0, 3]}, worth=True, edits=chosen["edits"]).selection
     assert chosen["edits"][1] == to_dict(SwitchOff(0, "feed-forward"))
     listed = [to_dict(SwitchOff(1, "head", 0))]
-    made = [copying.made(prompt, edits=listed, change=True)["edit-cost"] for prompt in ("abc abc", "dea dea")]
-    (here, first), (there, second) = (each.split("On unseen") for each in made)
-    assert first == second and here != there and "On this prompt" in here
+    first, second = (copying.made(prompt, edits=listed, change=True)["edit-cost"] for prompt in ("abc abc", "dea dea"))
+    assert first == second and "On unseen" in first
     judged = validation.held_out(copying.page, copying.look("abc abc"))
     found = edit_cost(copying.look("abc abc").model, judged.inputs, judged.targets, [SwitchOff(1, "head", 0)])
     assert f"{found.before:.5f}" in first and f"{found.after:.5f}" in first

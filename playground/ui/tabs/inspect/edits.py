@@ -154,20 +154,20 @@ _costs = Kept(entries=256, megabytes=1)
 
 
 def cost_words(at: At) -> str:
-    """What the edits cost on this prompt and on held-out text, folded; measured once."""
+    """What the edits cost on held-out text, folded; on this prompt if no other text has the edited cells."""
     if not at.edits:
         return ""
     judged, here = held_out(at.page, at.look), effect_of(at.look, at.edits, at.look.length - 1)
-    cells = any(isinstance(edit, EditCell) for edit in at.edits)  # which no other text has
 
     def measure() -> str:
         found = edit_cost(at.look.model, judged.inputs, judged.targets, at.edits)
         return edit_cost_words(found.before, found.after, found.margin, judged.words)
 
-    words = []
-    if here.loss_before is not None and (cells or not judged.stand_in):
-        words.append(edit_cost_words(here.loss_before, here.loss_after, math.inf, "this prompt"))
-    if not cells:
+    if any(isinstance(edit, EditCell) for edit in at.edits):
+        if here.loss_before is None:
+            return ""
+        words = edit_cost_words(here.loss_before, here.loss_after, math.inf, "this prompt")
+    else:
         key = json.dumps(at.chosen.edits, sort_keys=True), at.look.ids if judged.stand_in else None
-        words.append(_costs.get(key, measure, owner=at.look.model))
-    return f"<details><summary>Details</summary>{theme.quiet(' '.join(words))}</details>" if words else ""
+        words = _costs.get(key, measure, owner=at.look.model)
+    return f"<details><summary>Details</summary>{theme.quiet(words)}</details>"

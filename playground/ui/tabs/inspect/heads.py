@@ -11,7 +11,6 @@ import torch
 from ....figures.attention import head_grid, pattern_map
 from ....inspection import Look
 from ....inspection.edits import SwitchOff, edits_tap, to_dict
-from ....kept import Kept
 from ....model import trace
 from ....words.heads import (
     NUMBERS,
@@ -42,8 +41,6 @@ TEMPLATE = f"""<div class="two wide-left"><div class="card stays head-card">
 <section>{receipt.TEMPLATE}
 <div class="card"><h3>All heads, the most important first</h3>
 {chart_place("grid", height=427, save_name="heads", clickable=True)}</div></section></div>"""
-
-_edited = Kept(entries=64, megabytes=16)
 
 
 def slots(at: At) -> dict[str, Slot]:
@@ -124,12 +121,9 @@ def weights(at: At) -> np.ndarray:
     if not at.edits:
         return look.pattern(c.layer)[c.head].float().cpu().numpy()
 
-    def edited() -> np.ndarray:
-        tap = edits_tap(at.edits, look.config)
-        traced = trace(look.model, torch.tensor([look.ids]), edit=tap, names=["pattern"])
-        return traced["pattern", c.layer][0, c.head].float().numpy()
-
-    return _edited.get((tuple(look.ids), tuple(at.edits), c.layer, c.head), edited, owner=look.model)
+    tap = edits_tap(at.edits, look.config)
+    traced = trace(look.model, torch.tensor([look.ids]), edit=tap, names=["pattern"])
+    return traced["pattern", c.layer][0, c.head].float().numpy()
 
 
 def drawn(look: Look, weights: np.ndarray, query: int, key: int, height: int = HEIGHT) -> tuple[dict[str, Any], str]:

@@ -66,11 +66,7 @@ def receipt_html(r: Receipt, look: Look) -> str:
             (f"divided by {_row(r.exponential_sum)}, the row's sum: the <b class=s>weight</b>", _row(r.weight)),
         ]  # fmt: skip
     else:
-        more = [
-            ("mask: this key comes after the query, so its score becomes −∞", "hidden"),
-            ("exp(−∞)", _row(0.0)),
-            ("the <b class=s>weight</b>", _row(r.weight)),
-        ]
+        more = [("mask: this key comes after the query, so its score becomes −∞ and its weight 0", "hidden")]
     seen = r.query + 1 if look.config.causal else look.length
     value = [
         ("length of the <b class=v>value</b> times the weight", _row(np.linalg.norm(r.part))),
