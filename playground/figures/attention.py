@@ -29,6 +29,8 @@ from .wire import escaped, numbers
 
 _MOST_WRITTEN = 150
 """Up to this many cells, each has its number written in it."""
+_ROWS = 24
+"""Row names that fit above each other."""
 _COLUMNS, _PANEL = 4, 127
 """Small pictures in a row, and the height of each with its title in pixels."""
 
@@ -62,7 +64,7 @@ def pattern_map(
         trace,
         height,
         slanted(tokens, "looks at (key)", first=first, most=MOST_TOKENS_ALONG),
-        names(tokens, "query", first=first, **UPSIDE_DOWN),
+        names(tokens, "query", first=first, most=_ROWS, **UPSIDE_DOWN),
         frames=framed(mark),
         square=True,
         annotations=_masked(values),
@@ -77,7 +79,7 @@ def signed_map(values: np.ndarray, tokens: Sequence[str], *, name: str, mark: tu
         _signed_cells(values, "%{y}, %{x}", name),
         380,
         slanted(tokens, most=MOST_TOKENS_ALONG),
-        names(tokens, **UPSIDE_DOWN),
+        names(tokens, most=_ROWS, **UPSIDE_DOWN),
         frames=framed(mark),
         square=True,
         annotations=_masked(values),

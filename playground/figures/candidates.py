@@ -10,7 +10,7 @@ from ..words.numbers import percent, share
 from . import palette
 from .shapes import FIXED, Figure, axis, bar, figure, hidden, legend, note, nth, panels
 from .shapes import names as named
-from .wire import escaped, numbers, shortened
+from .wire import escaped, numbers
 
 _ROW = 26
 """Height in pixels of each candidate."""
@@ -22,7 +22,6 @@ def next_tokens(
     before: Sequence[float] | None = None,
     *,
     names: tuple[str, str] = ("before training", "after training"),
-    chosen: int | None = None,
 ) -> Figure:
     """Horizontal bars, one candidate per row in the given order, with the probability before as a second, pale bar.
 
@@ -30,11 +29,9 @@ def next_tokens(
         labels: visible token texts (␣ ⏎); equal texts stay separate rows.
         probabilities: one per label, 0 … 1.
         before: the same tokens' probabilities earlier; None draws one bar each.
-        chosen: row of the token that was drawn; marked with ▸ and the highlight colour.
     """
     top = max([*probabilities, *(before or ()), 0.01])
-    colors = [palette.HIGHLIGHT if row == chosen else palette.DENSE for row in range(len(labels))]
-    traces = [_bars(probabilities, "probability" if before is None else names[1], colors, labels)]
+    traces = [_bars(probabilities, "probability" if before is None else names[1], palette.DENSE, labels)]
     if before is not None:
         traces.insert(0, _bars(before, names[0], palette.FAINT, labels, opacity=0.7))
     return figure(
@@ -44,7 +41,7 @@ def next_tokens(
         bargap=0.3,
         bargroupgap=0.08,
         xaxis=hidden(range=[0, min(1.18 * top, 1.12)]),
-        yaxis=_rows(labels, chosen),
+        yaxis=_rows(labels),
         **({} if before is None else legend(traceorder="normal")),
         uirevision="rows",
     )
@@ -77,7 +74,7 @@ def temperature_comparison(labels: Sequence[str], by_temperature: Mapping[float,
 def _bars(
     values: Sequence[float],
     name: str,
-    color: str | list[str],
+    color: str,
     labels: Sequence[str],
     opacity: float = 1.0,
     text: Callable[[float], str] = share,
@@ -89,8 +86,7 @@ def _bars(
     return {**bars, "customdata": [escaped(label) for label in labels]}
 
 
-def _rows(labels: Sequence[str], chosen: int | None = None) -> dict[str, Any]:
+def _rows(labels: Sequence[str]) -> dict[str, Any]:
     """The axis of candidates: one place per row, so that equal texts stay apart; the first is on top."""
-    texts = [("▸ " if i == chosen else "") + shortened(label) for i, label in enumerate(labels)]
     ink = {"size": 12, "color": palette.INK}
-    return named(texts, length=16, range=[len(labels) - 0.5, -0.5], ticklabelstandoff=6, tickfont=ink, **FIXED)
+    return named(labels, range=[len(labels) - 0.5, -0.5], ticklabelstandoff=6, tickfont=ink, **FIXED)

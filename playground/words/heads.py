@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -144,11 +145,14 @@ def cell_words(tokens: Sequence[str], query: int, key: int, weight: float) -> st
     return f"Framed: {weight:.4f}, from token {query} “{tokens[query]}” to token {key} “{tokens[key]}”."
 
 
-def weight_words(tokens: tuple[str, str], weight: float, products: np.ndarray, *, visible: bool) -> str:
-    """How much of its weight a token gives another, and the component that contributes most to the sign of q · k."""
-    query, key = tokens
-    if not visible:
+def weight_words(r: Any, tokens: Sequence[str]) -> str:
+    """How much of its weight a token gives another, and the component that contributes most to the sign of q · k.
+
+    `r` is a receipt, of which `query`, `key`, `weight`, `products` and `visible` are read.
+    """
+    query, key = tokens[r.query], tokens[r.key]
+    if not r.visible:
         return f"“{query}” gives “{key}” nothing: the causal mask hides it."
-    dot = float(products.sum())
-    how, most = "raises" if dot >= 0 else "lowers", int(np.argmax(products * np.sign(dot)))
-    return f"“{query}” gives “{key}” {share(weight)} of its weight. Component {most} {how} q · k most."
+    dot = float(r.products.sum())
+    how, most = "raises" if dot >= 0 else "lowers", int(np.argmax(r.products * np.sign(dot)))
+    return f"“{query}” gives “{key}” {share(r.weight)} of its weight. Component {most} {how} q · k most."

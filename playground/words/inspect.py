@@ -27,8 +27,7 @@ READING = {
     "add": "One bar per token: how far attention moves it (‖Δ‖), how similar it stays (cosine). Click to choose one.",
     "mlp": "The neurons that respond most strongly to this token.",
     "route": "The router's probability for each expert.",
-    "predict": "The most probable next tokens; ▸ marks the one that follows in the prompt.",
-    "predict last": "The most probable next tokens.",
+    "predict": "The most probable next tokens.",
 }
 """How to read the picture of a step of `inspection.walk`; `route` is the MLP step of a mixture."""
 

@@ -40,8 +40,6 @@ BOXES = "In each box: the share of the lead that is lost if only this part gets 
 FILLED = "The most needed parts are filled."
 UNLIKE = "It differs from yours in many tokens, so this compares more than one thing."
 FRESH = "A fresh pair has the same form with other words."
-ALIKE = 0.9
-"""Share of the strongest effect from which a cell looks the same on the map."""
 LITTLE = 0.1
 """Share of the way to the other answer below which a patch does not matter much."""
 NAMED_AT_MOST = 40
@@ -65,9 +63,7 @@ def patched_result(found: PatchMap, tokens: list[str], answers: tuple[str, str])
     leads = [(answer, foil) if gap >= 0 else (foil, answer) for gap in (found.here, found.other)]
     runs = f"Without the patch, “{leads[0][0]}” leads “{leads[0][1]}” by {signed(abs(found.here))}. "
     runs += f"In the other prompt, “{leads[1][0]}” leads “{leads[1][1]}” by {signed(abs(found.other))}."
-    alike = int((abs(found.effects) >= ALIKE * abs(effect)).sum()) - 1
-    near = f"{alike} other cell{'s do' if alike > 1 else ' does'} nearly as much." if alike else ""
-    details = " ".join(filter(None, (near, runs)))
+    details = runs
     if abs(effect) < 0.005:
         return Result("No single cell changes the answer.", "", details)
     way, moves = found.shares[row, place], f"It moves the logit difference by {signed(effect)}."
@@ -183,8 +179,8 @@ def _fresh(shares: Sequence[float]) -> str:
     """What a circuit keeps on half of the fresh pairs, and on the worst one."""
     n, ranked = len(shares), sorted(min(max(share, 0.0), 1.0) for share in shares)
     least, half = percent(ranked[0], 0), percent(ranked[n // 2], 0)
-    if least == half:
-        return f"On {n} fresh pair{'s' * (n > 1)}, the circuit keeps at least {least}."
+    if n == 1:
+        return f"On a fresh pair, the circuit keeps {least}."
     return f"On {n} fresh pairs, the circuit keeps at least {half} on half of them, and {least} on the worst."
 
 

@@ -46,7 +46,7 @@ FIGURES = {
     "gradient map": maps.gradient_map(*maps.gradient_table(RECORDS)),
     "gradient map, nothing yet": maps.gradient_map(*maps.gradient_table([])),
     "similarity": maps.similarity_map(np.eye(6), TOKENS),
-    "next tokens": candidates.next_tokens(TOKENS[:3], [0.7, 0.2, 0.1], [0.1, 0.2, 0.7], chosen=1),
+    "next tokens": candidates.next_tokens(TOKENS[:3], [0.7, 0.2, 0.1], [0.1, 0.2, 0.7]),
     "temperatures": candidates.temperature_comparison(["a", "b"], {0.5: [0.9, 0.1], 2: [0.6, 0.4]}),
     "token times": courses.token_times([1, 2, 3], [1.0, 1.0, 1.1], [1.0, 2.0, 4.0], context=2),
     "parts": parts.part_map(PATTERN - 0.5, TOKENS, "", margins=PATTERN, layers=range(6)),

@@ -141,7 +141,7 @@ def test_a_map_of_a_long_prompt_ends_where_patches_stop_doing_anything():
     tab = Inspecting(load(CHECKPOINTS / "stories"))
     prompt = 'Tom lived by the sea. He had a blue ball. Then Ana came to the sea. Ana asked, "May I have the ball?" So '
     made = tab.made(prompt, view="heads", patch=True, other=prompt.replace("Tom", "Max"))
-    assert "Shown: the first 3 of" in made["patch-map"]["summary"]
+    assert drawn(made["patch-map"]).shape == (4, 3)
     assert "Patching layer 3 at token 1 “o” matters most." in made["patch-map-headline"]
 
 

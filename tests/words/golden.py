@@ -175,9 +175,9 @@ def of_heads_and_precision() -> Iterator[Case]:
     yield "before it was off", heads.unedited_words("k", 0.9998, "24 “␣”")
     yield "a cell of a pattern", heads.cell_words(tokens, 4, 1, 0.25)
     for dot in (1.7, -0.3):
-        products = np.array([2.0, -0.1, dot - 1.9])
-        yield f"products that sum to {dot}", heads.weight_words(("a", "b"), 0.25, products, visible=True)
-    yield "a masked weight", heads.weight_words(("a", "b"), 0.0, products, visible=False)
+        cell = Facts(query=0, key=1, weight=0.25, products=np.array([2.0, -0.1, dot - 1.9]), visible=True)
+        yield f"products that sum to {dot}", heads.weight_words(cell, "ab")
+    yield "a masked weight", heads.weight_words(Facts(query=0, key=1, visible=False), "ab")
     plain = InPrecision("fp32", 4_000_000, 1000.0, 1.0, 0.1, 0.0, 0.0, None)
     way = InPrecision("int8", 1_000_000, 3000.0, 1.3, 0.1, 0.3, 0.1, None)
     close = dataclasses.replace(way, more=0.00003, more_margin=0.000034, tokens_per_second=1000.0)

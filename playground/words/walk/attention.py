@@ -54,16 +54,12 @@ def split(at: Here) -> Described:
         )
         code = f"q, k, v = qkv.view(1, {T}, {H + 2 * Hkv}, {D}).split(({H}, {Hkv}, {Hkv}), dim=2)\n"
         code += "q, k, v = (each.transpose(1, 2) for each in (q, k, v))"
-    if H == 1:
-        why = "With one head there is nothing to split: the step only gives it an axis of its own."
-        sentence = f"No number changes here: head 0 owns all {D} numbers of the query."
-    else:
-        why = (
-            "A token has one row of attention weights per head, and each row sums to 1. One head can attend to one "
-            f"thing well; {H} heads of {D} numbers each can attend to {H} things."
-        )
-        first, last = at.head * D, at.head * D + D - 1
-        sentence = f"No number changes here: head {at.head} owns numbers {first} to {last} of the query."
+    why = (
+        "A token has one row of attention weights per head, and each row sums to 1. One head can attend to one "
+        f"thing well{f'; {H} heads of {D} numbers each can attend to {H} things' * (H > 1)}."
+    )
+    first, last = at.head * D, at.head * D + D - 1
+    sentence = f"No number changes here: head {at.head} owns numbers {first} to {last} of the query."
     expressions = {n: f"{n}[0, :, {at.query}]" for n in "qkv"}
     return Described("Split into heads", why, formula, code, sentence, expressions)
 

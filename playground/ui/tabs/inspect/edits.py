@@ -25,7 +25,7 @@ from ...clicks import cell_of
 from ...panel import Slot, choice, move_button, slot
 from .pairs import with_headline
 from .selection import At
-from .strip import edited
+from .strip import effect_of
 from .tested import survey_of
 from .validation import held_out
 
@@ -128,7 +128,8 @@ def worth_picture(found: PartCosts, judged: str) -> tuple[dict[str, Any], Result
 
 def before_after(at: At) -> tuple[dict[str, Any], str]:
     """The likeliest tokens after the chosen one, without and with the edits."""
-    look, query, found = at.look, at.chosen.query, edited(at, at.chosen.query)
+    look, query = at.look, at.chosen.query
+    found = effect_of(look, at.edits, query)
     best = (found.before + found.after).topk(min(CANDIDATES, look.config.vocab_size)).indices
     labels = [look.token_label(int(token)) for token in best]
     before, after = found.before[best].tolist(), found.after[best].tolist()
@@ -143,7 +144,7 @@ def headline(at: At) -> str:
     """What comes next with the edits, and a button that takes all of them back."""
     if not at.edits:
         return "<h3>Likeliest next tokens</h3>"
-    look, found = at.look, edited(at, at.chosen.query)
+    look, found = at.look, effect_of(at.look, at.edits, at.chosen.query)
     likeliest = dict.fromkeys((int(found.after.argmax()), int(found.before.argmax())))
     said = edited_headline(at.edits, {look.token_label(token): float(found.after[token]) for token in likeliest})
     return f"<h3><bdi>{html.escape(said)}</bdi></h3>{move_button('Restore all', {'edits': []})}"
@@ -153,20 +154,20 @@ _costs = Kept(entries=256, megabytes=1)
 
 
 def cost_words(at: At) -> str:
-    """What the edits cost on this prompt and on held-out text, folded; measured once."""
+    """What the edits cost on held-out text, folded; on this prompt if no other text has the edited cells."""
     if not at.edits:
         return ""
-    judged, here = held_out(at.page, at.look), edited(at)
-    cells = any(isinstance(edit, EditCell) for edit in at.edits)  # which no other text has
+    judged, here = held_out(at.page, at.look), effect_of(at.look, at.edits, at.look.length - 1)
 
     def measure() -> str:
         found = edit_cost(at.look.model, judged.inputs, judged.targets, at.edits)
         return edit_cost_words(found.before, found.after, found.margin, judged.words)
 
-    words = []
-    if here.loss_before is not None and (cells or not judged.stand_in):
-        words.append(edit_cost_words(here.loss_before, here.loss_after, math.inf, "this prompt"))
-    if not cells:
+    if any(isinstance(edit, EditCell) for edit in at.edits):
+        if here.loss_before is None:
+            return ""
+        words = edit_cost_words(here.loss_before, here.loss_after, math.inf, "this prompt")
+    else:
         key = json.dumps(at.chosen.edits, sort_keys=True), at.look.ids if judged.stand_in else None
-        words.append(_costs.get(key, measure, owner=at.look.model))
-    return f"<details><summary>Details</summary>{theme.quiet(' '.join(words))}</details>" if words else ""
+        words = _costs.get(key, measure, owner=at.look.model)
+    return f"<details><summary>Details</summary>{theme.quiet(words)}</details>"

@@ -11,9 +11,7 @@ import torch
 
 from ....figures.attention import head_grid, pattern_map
 from ....inspection import Look
-from ....inspection.cost import Effect, effect
 from ....inspection.edits import SwitchOff, edits_tap, to_dict
-from ....kept import Kept
 from ....model import trace
 from ....words.heads import (
     NUMBERS,
@@ -32,7 +30,7 @@ from ...panel import Slot, choice, move_button, slot
 from . import receipt
 from .drawn import MOST_HEADS, cell, clicked_cell, window, window_words
 from .selection import At, importance, ranking, within
-from .strip import edited
+from .strip import effect_of
 from .tested import known
 
 HEIGHT = 340
@@ -49,9 +47,6 @@ TEMPLATE = f"""<div class="two wide-left"><div class="card stays head-card">
 <div>{slot("own-headline")}{chart_place("own-pattern", height=HEIGHT, save_name="compared-head")}</div>
 <div>{slot("with-headline")}{chart_place("with-pattern", height=HEIGHT, save_name="other-head")}</div>
 </div></div></details>"""
-
-_effects = Kept(entries=512, megabytes=8)
-_edited = Kept(entries=64, megabytes=16)
 
 
 def slots(at: At) -> dict[str, Slot]:
@@ -84,18 +79,11 @@ def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
 # ---- the chosen head -------------------------------------------------------------------------------------------------
 
 
-def without(look: Look, layer: int, head: int, query: int) -> Effect:
-    """The prediction after a token with and without a head."""
-    tap = edits_tap([SwitchOff(layer, "head", head)], look.config)
-    key = look.ids, layer, head, query
-    return _effects.get(key, lambda: effect(look.model, torch.tensor([look.ids]), tap, query), owner=look.model)
-
-
 def headline(at: At) -> str:
     """What the head attends to and what the prediction becomes without it, or that it is off; and the details."""
     look, c = at.look, at.chosen
     off = _off(at) in at.edits
-    found = edited(at, c.query) if off else without(look, c.layer, c.head, c.query)
+    found = effect_of(look, at.edits if off else [_off(at)], c.query)
     token, now = int(found.before.argmax()), int(found.after.argmax())
     label, before = look.token_label(token), float(found.before[token])
     place = f"{c.query} “{look.tokens[c.query]}”" if c.query < look.length - 1 else ""
@@ -106,22 +94,16 @@ def headline(at: At) -> str:
         row = look.pattern(c.layer)[c.head, c.query].float().cpu().numpy()
         said = attends_headline(c.layer, c.head, look.tokens, row)
         number = without_words(label, before, float(found.after[token]), place)
-    details = f"<p>{html.escape(' '.join(details_of(at)))}</p>"
+    details = f"{head_name(*at.owner)} is head {c.head} of layer {c.layer}, both counted from 0."
+    if (moved := importance(look)) is not None:
+        details += f" Without it the prediction after the last token moves by {moved[at.owner]:.4f} nats."
+    if tested := known(look):
+        details += f" Tested on {tested.tests.texts} texts, it {ROLE_NAMES[tested.tests.role(*at.owner)]}."
     return (
         f"<h2><bdi>{html.escape(said)}</bdi></h2>"
-        f'<p class="num"><bdi>{html.escape(number)}</bdi></p><details><summary>Details</summary>{details}</details>'
+        f'<p class="num"><bdi>{html.escape(number)}</bdi></p>'
+        f"<details><summary>Details</summary><p>{html.escape(details)}</p></details>"
     )
-
-
-def details_of(at: At) -> list[str]:
-    """What its name means, how much the prediction needs it, and its role where it was tested."""
-    look, (layer, head) = at.look, at.owner
-    words = [f"{head_name(layer, head)} is head {head} of layer {layer}, both counted from 0."]
-    if (moved := importance(look)) is not None:
-        words.append(f"Without it the prediction after the last token moves by {moved[layer, head]:.4f} nats.")
-    if found := known(look):
-        words.append(f"Tested on {found.tests.texts} texts, it {ROLE_NAMES[found.tests.role(layer, head)]}.")
-    return words
 
 
 def _off(at: At) -> SwitchOff:
@@ -146,12 +128,9 @@ def weights(at: At) -> np.ndarray:
     if not at.edits:
         return look.pattern(c.layer)[c.head].float().cpu().numpy()
 
-    def edited() -> np.ndarray:
-        tap = edits_tap(at.edits, look.config)
-        traced = trace(look.model, torch.tensor([look.ids]), edit=tap, names=["pattern"])
-        return traced["pattern", c.layer][0, c.head].float().numpy()
-
-    return _edited.get((tuple(look.ids), tuple(at.edits), c.layer, c.head), edited, owner=look.model)
+    tap = edits_tap(at.edits, look.config)
+    traced = trace(look.model, torch.tensor([look.ids]), edit=tap, names=["pattern"])
+    return traced["pattern", c.layer][0, c.head].float().numpy()
 
 
 def drawn(look: Look, weights: np.ndarray, query: int, key: int, height: int = HEIGHT) -> tuple[dict[str, Any], str]:

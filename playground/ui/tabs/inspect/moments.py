@@ -53,9 +53,10 @@ def slots(at: At) -> dict[str, Slot]:
     index, habit = index_of_moment(c.moment, len(steps)), c.look_at
     step, head = f"step {steps[index]:,}", (*at.about, c.layer, c.head, habit, index)
     after = f"after token {c.query} “{look.tokens[c.query]}” " if c.query < look.length - 1 else ""
+    slider = f'<input type="range" name="moment" min="0" max="{len(steps) - 1}" step="1" value="{index}">'
     return {
         "training-problem": Slot("", str),
-        "moments-slider": Slot((*at.about, len(steps)), lambda: slider(index, len(steps))),
+        "moments-slider": Slot((*at.about, len(steps)), lambda: slider),
         "moments-headline": Slot((*at.about, habit), lambda: theme.result(appeared(look, habit), tag="h2"), slow=True),
         "moments-step": Slot(step, lambda: f"Moment: {step}"),
         "moments-timeline": Slot(head, lambda: timeline_picture(at, index, habit), slow=True),
@@ -70,19 +71,14 @@ def within(at: At) -> dict[str, Any]:
     """The habit to draw, and as chosen head the one that took it up."""
     if missing(at.look):
         return {}
-    habit = habit_of(at)
-    found = appearance(replay_of(at.look), habit)
+    replayed, habit = replay_of(at.look), at.chosen.look_at
+    if habit not in HABIT_NAMES:  # at first the one that training raised most on this prompt
+        habit = most_learned(replayed) or "induction"
+    found = appearance(replayed, habit)
     if not found or (found.layer, found.head) == at.owner:
         return {"look_at": habit}
     key = strongest_key(at.look, found.layer, found.head, at.chosen.query)
     return {"look_at": habit, "layer": found.layer, "head": found.head, "key": key}
-
-
-def habit_of(at: At) -> str:
-    """The habit to draw: the chosen one; at first the one that training raised most on this prompt."""
-    if at.chosen.look_at in HABIT_NAMES:
-        return at.chosen.look_at
-    return most_learned(replay_of(at.look)) or "induction"
 
 
 def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
@@ -129,11 +125,6 @@ def look_then(look: Look, step: int) -> Look:
 def index_of_moment(moment: int | None, count: int) -> int:
     """The index of the chosen snapshot; the last one's if none is chosen."""
     return count - 1 if moment is None else min(max(moment, 0), count - 1)
-
-
-def slider(index: int, count: int) -> str:
-    """The slider over the snapshots."""
-    return f'<input type="range" name="moment" min="0" max="{count - 1}" step="1" value="{index}">'
 
 
 def appeared(look: Look, habit: str) -> Result:

@@ -82,11 +82,6 @@ def pairs_of(at: At) -> list[Pair]:
     return kept_here.get("pairs", made, owner=at.look.model)
 
 
-def suggested_other(at: At, pairs: list[Pair]) -> str:
-    """A second prompt that suits this one; empty where none of these pairs has it."""
-    return next((text_of(at, pair.other) for pair in pairs if pair.ids == at.look.ids), "")
-
-
 def pair_here(at: At) -> Pair:
     """The two prompts, with the same blanks at their ends. Raises ValueError where they make no pair."""
     check_size(at, 2 * at.look.length, "two prompts")

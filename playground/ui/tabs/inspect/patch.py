@@ -18,7 +18,7 @@ from ....words.result import Result
 from ...chart import chart_place
 from ...clicks import cell_of
 from ...panel import Slot, choice, move_button, slot, switch
-from .drawn import window, window_words
+from .drawn import window
 from .pairs import answers_of, cards, check_size, ideas, kept_here, pair_here, texts_like, with_headline
 from .selection import At, Cell
 
@@ -49,7 +49,7 @@ def slots(at: At) -> dict[str, Slot]:
     return {
         **suggested,
         "patch-parts": Slot(len(parts), lambda: switch("part", "Part", parts)),
-        **with_headline("patch-map", about, lambda: _map(at), lambda: _below(at)),
+        **with_headline("patch-map", about, lambda: _map(at)),
         "patch-assumed": Slot((c.path, c.donor), lambda: words.assumed_words(c.donor, direct=c.path == "direct")),
         "patch-kept": Slot(about, lambda: _continued(at), slow=True, echoes=True),
     }
@@ -114,11 +114,6 @@ def _map(at: At) -> tuple[dict[str, Any], Result]:
     ]
     result = words.patched_result(found, at.look.tokens, answers)
     return patch_picture(found, at.look.labels(), _shown(at, found), answers, framed), result
-
-
-def _below(at: At) -> str:
-    edits = " Your edits are not part of this map." if at.edits else ""
-    return f"{window_words(at.look, _shown(at, _patched(at)))}{edits}".strip()
 
 
 def _continued(at: At) -> str:

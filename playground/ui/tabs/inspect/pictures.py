@@ -22,8 +22,6 @@ HEIGHT = 380
 """Pixels of every picture but a map of few rows."""
 ROWS = 6
 """Token vectors shown at most: the chosen one and its neighbours."""
-_NAMES = 24
-"""Row names that fit above each other in a map."""
 
 VECTORS = ("embed", "arrive", "norm")
 """Steps that show a vector per token."""
@@ -58,10 +56,6 @@ def picture(step: Step, labels: tuple[str, ...], at: At) -> dict[str, Any]:
     figure = _DRAWERS[step.name](_Drawing(step, labels, at, part_drawn(step.name, at)))
     layout, is_map = figure["layout"], figure["data"][0]["type"] == "heatmap"
     layout["height"] = min(layout["height"], HEIGHT) if is_map else HEIGHT
-    axis = layout.get("yaxis", {})
-    if is_map and (count := len(axis.get("tickvals", ()))) > _NAMES:
-        stride = -(-count // _NAMES)
-        axis |= {"tickvals": axis["tickvals"][::stride], "ticktext": axis["ticktext"][::stride]}
     return figure
 
 
@@ -98,14 +92,6 @@ def _mlp(d: _Drawing) -> dict[str, Any]:
     return signed_bars(values, slanted(d.labels, "neuron"), "activation", HEIGHT)
 
 
-def _predict(d: _Drawing) -> dict[str, Any]:
-    chosen, after = None, d.at.chosen.query + 1
-    if after < d.at.look.length:
-        hits = np.flatnonzero(d.step.arrays["tokens"] == d.at.look.ids[after])
-        chosen = int(hits[0]) if len(hits) else None
-    return next_tokens(d.labels, [float(p) for p in d.step.arrays["probabilities"]], chosen=chosen)
-
-
 _DRAWERS: dict[str, Callable[[_Drawing], dict[str, Any]]] = {
     **dict.fromkeys(VECTORS, _vectors),
     "project": lambda d: vector_rows(
@@ -132,7 +118,7 @@ _DRAWERS: dict[str, Callable[[_Drawing], dict[str, Any]]] = {
         chosen=d.at.chosen.query,
     ),
     "mlp": _mlp,
-    "predict": _predict,
+    "predict": lambda d: next_tokens(d.labels, d.step.arrays["probabilities"].tolist()),
 }
 
 
@@ -143,5 +129,4 @@ def reading(name: str, at: At) -> str:
     widths = {**dict.fromkeys((*VECTORS, "output"), d), "project": max(d, config.n_heads * config.d_head)}
     left_out = widths.get(name, 0) > MOST_NUMBERS
     name = "route" if name == "mlp" and config.has_experts(at.chosen.layer) else name
-    name = "predict last" if name == "predict" and at.chosen.query == at.look.length - 1 else name
     return READING[name] + (f" The first {MOST_NUMBERS} of {widths[name]:,} numbers are shown." if left_out else "")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from ....inspection.roles import REPEATS, HeadTests
+from ....inspection.roles import REPEATS
 from ....words.heads import (
     CRITERIA,
     HABIT_NAMES,
@@ -17,9 +15,8 @@ from ....words.heads import (
 )
 from ... import theme
 from ...panel import Slot, move_button, slot
-from ...refusals import sentence
 from .selection import At
-from .tested import Tested, roles_of
+from .tested import roles_of
 
 TEMPLATE = f"""<details class="fold" data-fold="roles"><summary>Head roles, tested on many texts</summary>
 <div class="card stack">{slot("roles", class_="stack")}{slot("role", class_="stack")}
@@ -34,28 +31,18 @@ def slots(at: At) -> dict[str, Slot]:
     about = (*at.about, c.layer, c.head)
     return {
         "roles": Slot(about, lambda: roles(at), slow=True),
-        "role": Slot(about, lambda: role_card(at), slow=True),
+        "role": Slot(about, lambda: role_card(at), slow=True, echoes=True),
     }
-
-
-def _tested(at: At) -> tuple[Tested | None, str]:
-    """The tests, or None and why there are none."""
-    try:
-        return roles_of(at.page, at.look), ""
-    except ValueError as problem:
-        return None, theme.notice(sentence(str(problem)))
 
 
 def roles(at: At) -> str:
     """The heads with a clear role, the one without which the loss rises most first; below them all others, folded."""
-    found, problem = _tested(at)
-    if not found:
-        return problem
+    found = roles_of(at.page, at.look)
     tests, clear, others = found.tests, [], []
     for owner in tests.ranking():
         role, lost = tests.role(*owner), effect_or_noise(tests.effect, owner, digits=3)
         if role == "unclear":
-            others.append((_button(at, owner), _most_weight(tests, owner), lost))
+            others.append((_button(at, owner), lost))
         else:
             clear.append((_button(at, owner), theme.Cell(role_words(role), kind="words"), lost))
     lost = "higher loss without it (nats)"
@@ -63,8 +50,9 @@ def roles(at: At) -> str:
     if clear:
         shown += theme.table(("head", theme.Cell("role", kind="words"), lost), clear)
     if others:
-        rest = theme.table(("head", theme.Cell("most weight on", kind="words"), lost), others)
-        shown += f"<details><summary>Heads without a clear role</summary>{rest}</details>"
+        shown += (
+            f"<details><summary>Heads without a clear role</summary>{theme.table(('head', lost), others)}</details>"
+        )
     return shown + theme.quiet(f"Measured on {tests.texts} texts: {found.words}.")
 
 
@@ -76,18 +64,9 @@ def _button(at: At, owner: tuple[int, int]) -> theme.Cell:
     return theme.Cell(html=move_button(f"{layer}.{head}", move, kind="chip", aria_pressed=pressed))
 
 
-def _most_weight(tests: HeadTests, owner: tuple[int, int]) -> theme.Cell:
-    """Where the head puts most of its weight, and how much."""
-    name = max(HABIT_NAMES, key=lambda name: np.nan_to_num(tests.weights[name].mean[owner]))
-    return theme.Cell(f"{HABIT_NAMES[name]}: {interval(tests.weights[name], owner)}", kind="words")
-
-
 def role_card(at: At) -> str:
     """The chosen head's role, and the numbers that made it."""
-    found, owner = _tested(at)[0], at.owner
-    if found is None:
-        return ""
-    tests, rows = found.tests, []
+    tests, owner, rows = roles_of(at.page, at.look).tests, at.owner, []
     for name, habit in HABIT_NAMES.items():
         rows.append((f"weight on {habit}", interval(tests.weights[name], owner), f"≤ {tests.untrained[name]:.2f}"))
         if name in REPEATS and tests.given_up[name].is_clear(*owner):

@@ -39,7 +39,6 @@ from .pairs import (
     pair_chips,
     pairs_of,
     read,
-    suggested_other,
     text_of,
     with_headline,
 )
@@ -72,7 +71,8 @@ def opening(at: At) -> dict[str, Any]:
     if not (c.patch or c.steer or c.circuit):
         return {}
     if not c.other:
-        other = suggested_other(at, pairs_of(at) if c.patch or c.circuit else steered_pairs(at))
+        pairs = pairs_of(at) if c.patch or c.circuit else steered_pairs(at)
+        other = next((text_of(at, pair.other) for pair in pairs if pair.ids == at.look.ids), "")
         if other != c.other:
             return {"other": other}
     if not c.steer or c.steered in (None, _prompts(at)):

@@ -29,8 +29,6 @@ WITHOUT_LAYER = ("embed", "predict")
 """Steps that are the same for every layer."""
 WITHOUT_HEAD = (*WITHOUT_LAYER, "arrive", "norm", "project", "add", "mlp")
 """Steps that are the same for every head."""
-EXPERTS = "Router and experts"
-"""The MLP step of a mixture."""
 _ROLE = re.compile(r"\{([qkvs]):([^{}]*)\}")
 _QUOTED = re.compile("“([^”]*)”")
 SLIPS = {"split": ("counts",), "mask": ("mask",), "add": ("placement",), "mlp": ("compute",)}
@@ -59,9 +57,9 @@ def slots(at: At) -> dict[str, Slot]:
         return made, describe(made)
 
     return {
-        "step-row": Slot((names, experts), lambda: row(names, experts)),
+        "step-row": Slot(names, lambda: row(names)),
         "step-head": Slot(pickers(look.config, c.step), lambda: pickers(look.config, c.step)),
-        "step-heading": Slot((*at.about, c.step, c.layer), lambda: heading(here()[1], c.step, names, experts)),
+        "step-heading": Slot((*at.about, c.step, c.layer), lambda: heading(here()[1], c.step, names)),
         "step-chart": Slot(place, lambda: chart(at, *here())),
         "step-how": Slot(place, lambda: words(here()[1], c.step, experts)),
         **lens.slots(at),
@@ -101,17 +99,12 @@ def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
     return {}
 
 
-def row(names: tuple[str, ...], experts: bool) -> str:
+def row(names: tuple[str, ...]) -> str:
     """A radio button per step."""
     return "".join(
-        f'<label><input type="radio" name="step" value="{name}"><span>{i} {label_of(name, experts)}</span></label>'
+        f'<label><input type="radio" name="step" value="{name}"><span>{i} {LABELS[name]}</span></label>'
         for i, name in enumerate(names, start=1)
     )
-
-
-def label_of(name: str, experts: bool) -> str:
-    """A step's name in the row."""
-    return EXPERTS.lower() if name == "mlp" and experts else LABELS[name]
 
 
 def pickers(config: ModelConfig, name: str) -> str:
@@ -121,12 +114,10 @@ def pickers(config: ModelConfig, name: str) -> str:
     return layer if name in WITHOUT_HEAD else layer + choice("head", "Head", heads, resets="key")
 
 
-def heading(here: Described, name: str, names: tuple[str, ...], experts: bool) -> str:
+def heading(here: Described, name: str, names: tuple[str, ...]) -> str:
     """The step's number and title."""
-    title = EXPERTS if name == "mlp" and experts else here.title
-    return (
-        f'<span class="step-number">Step {names.index(name) + 1} of {len(names)}</span> <h3>{html.escape(title)}</h3>'
-    )
+    number = f'<span class="step-number">Step {names.index(name) + 1} of {len(names)}</span>'
+    return f"{number} <h3>{html.escape(here.title)}</h3>"
 
 
 def chart(at: At, made: Step, here: Described) -> dict[str, Any] | None:

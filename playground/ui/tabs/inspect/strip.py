@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Sequence
 
 import torch
 
+from ....figures.wire import shortened
+from ....inspection import Look
 from ....inspection.cost import Effect, effect
-from ....inspection.edits import edits_tap, to_dict
+from ....inspection.edits import Edit, edits_tap, to_dict
 from ....kept import Kept
 from ....words.edits import SEEN, edit_words
 from ....words.heads import head_name, next_words
@@ -21,9 +24,9 @@ TEMPLATE = f"""<div class="stack" data-for="steps heads"><div class="strip-head"
 {slot("tokens", class_="tokens", data_arrows="", role="group", aria_label="The prompt's tokens", dir="auto")}</div>"""
 
 LONGEST = 12
-"""Characters of a token that are shown; a longer one is shortened in the middle."""
+"""Characters of a token that are shown."""
 
-_effects = Kept(entries=256, megabytes=16)
+_effects = Kept(entries=512, megabytes=16)
 
 
 def slots(at: At) -> dict[str, Slot]:
@@ -39,14 +42,10 @@ def slots(at: At) -> dict[str, Slot]:
     }
 
 
-def edited(at: At, query: int | None = None) -> Effect:
-    """The prediction after a token (after the last one by default), without and with the edits in force."""
-    query = at.look.length - 1 if query is None else query
-    key = ("edited", at.look.ids, json.dumps(at.chosen.edits, sort_keys=True), query)
-    tap = edits_tap(at.edits, at.look.config)
-    return _effects.get(
-        key, lambda: effect(at.look.model, torch.tensor([at.look.ids]), tap, query), owner=at.look.model
-    )
+def effect_of(look: Look, edits: Sequence[Edit], query: int) -> Effect:
+    """The prediction after a token without and with edits."""
+    tap, key = edits_tap(edits, look.config), (look.ids, tuple(edits), query)
+    return _effects.get(key, lambda: effect(look.model, torch.tensor([look.ids]), tap, query), owner=look.model)
 
 
 def next_token(at: At) -> str:
@@ -55,7 +54,7 @@ def next_token(at: At) -> str:
         probabilities = at.look.trace["logits"][0, -1].float().softmax(-1)
         token = int(probabilities.argmax())
         return _said(at, token, next_words(float(probabilities[token])))
-    found = edited(at)
+    found = effect_of(at.look, at.edits, at.look.length - 1)
     token, before = int(found.after.argmax()), int(found.before.argmax())
     said = _said(at, token, next_words(float(found.after[token]), float(found.before[token])))
     if token != before:
@@ -96,13 +95,8 @@ def token_button(token: str, place: int, weight: float, *, chosen: bool, stronge
     return (
         f'<button type="button" class="{classes}" data-move="{move}" style="--weight:{weight:.3f}" title="{said}" '
         f'aria-label="{said}" aria-pressed="{str(chosen).lower()}" tabindex="{0 if chosen else -1}">'
-        f"<bdi>{html.escape(shortened(token))}</bdi></button>"
+        f"<bdi>{html.escape(shortened(token, LONGEST))}</bdi></button>"
     )
-
-
-def shortened(token: str) -> str:
-    """The token, shortened in the middle to at most LONGEST characters."""
-    return token if len(token) <= LONGEST else f"{token[: LONGEST // 2]}…{token[-(LONGEST // 2 - 1) :]}"
 
 
 def words(at: At) -> str:
