@@ -21,6 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Read the model, write the checkpoint, and describe it."""
     out = new_folder(options.out)
+    if not Path(options.source).exists():
+        raise ValueError(f"there is no {options.source} here. To read a model from the Hub, use pull")
     return written(out, open_model(options.source), as_json=options.json)
 
 

@@ -96,7 +96,7 @@ def check(options: argparse.Namespace) -> tuple[dict, TrainConfig]:
 def _check_place(options: argparse.Namespace) -> None:
     out = Path(options.out)
     if out.exists() and (not out.is_dir() or any(not path.name.startswith(".") for path in out.iterdir())):
-        raise ValueError(f"{out} exists already: choose another --out, or add --resume to continue its run")
+        raise ValueError(f"{out} exists already: choose another --out, delete it, or add --resume to continue its run")
     if options.seed is not None and options.seed < 0:
         raise ValueError(f"--seed must be at least 0, not {options.seed}")
 

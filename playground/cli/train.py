@@ -30,6 +30,13 @@ from .progress import Progress, Remark, json_line, print_no_more
 
 STOPPED = 130
 """The exit code of a run that was interrupted."""
+MORE = {
+    "done": " --steps N",
+    "risen": " --set patience=0",
+    "diverged": " --set learning_rate=R",
+    "time": " --set max_seconds=none",
+}
+"""What a run that ended for this reason needs to continue."""
 TOKENIZERS = ("char", "word", "bpe", "gpt2", "cl100k_base", "o200k_base")
 
 
@@ -91,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
         kept = find_snapshots(out, plan.model.config)
         for line in best_lines(Checkpoint(plan.model, plan.corpus.tokenizer, history, snapshots=kept)):
             print(line)
-        again = f"; --resume --out {out} continues" if (out / FILE).exists() else ""
+        again = f"; --resume --out {out}{MORE.get(reason, '')} continues" if (out / FILE).exists() else ""
         print(f"Saved to {out}{again}. Talk to it: python -m playground generate {out} --prompt …")
     return STOPPED if reason == "stopped" else 0
 

@@ -117,6 +117,11 @@ def test_runs_of_one_text_are_drawn_beside_each_other_and_four_at_most(served):
     page.look(beside=[ids[0], ids[1], ids[1], "somebody-elses"])
     names = [trace["name"] for trace in page.slots["curve"]["figure"]["data"]]
     assert sum("Run" in name for name in names) == 2 and page.selection["beside"] == ids[:2]
+    assert "cannot be compared" not in page.slots["curve"]["summary"]
+    page.train(steps=20, context_length=16)
+    page.until_over()
+    page.look(beside=ids[:1])
+    assert "cannot be compared" in page.slots["curve"]["summary"]
     page.train(text=TEXT.replace("cat", "cow"), steps=20)
     page.until_over()
     page.look(runs=True)

@@ -47,7 +47,9 @@ def curve(view: RunView, beside: Sequence[RunView] = ()) -> tuple[dict[str, Any]
         sayings={rung.name: rung.sentence for rung in each_baseline(view.baselines)} if rungs else None,
     )
     figure["layout"]["uirevision"] += f" {view.id}"
-    return figure, pictures.loss_words(view.of_model.evaluations, view.baselines)
+    contexts = {each.config.context_length for each in (view, *beside) if each.config}
+    apart = " These runs see contexts of different lengths, so their losses cannot be compared directly."
+    return figure, pictures.loss_words(view.of_model.evaluations, view.baselines) + apart * (len(contexts) > 1)
 
 
 def as_run(view: RunView) -> loss.Run:
