@@ -118,7 +118,7 @@ def test_runs_of_one_text_are_drawn_beside_each_other_and_four_at_most(served):
     names = [trace["name"] for trace in page.slots["curve"]["figure"]["data"]]
     assert sum("Run" in name for name in names) == 2 and page.selection["beside"] == ids[:2]
     assert "cannot be compared" not in page.slots["curve"]["summary"]
-    page.train(steps=20, context_length=16)
+    page.train(steps=20, context_length=8)
     page.until_over()
     page.look(beside=ids[:1])
     assert "cannot be compared" in page.slots["curve"]["summary"]
