@@ -52,8 +52,8 @@ def edit_cost_words(before: float, after: float, margin: float, judged: str) -> 
 def step_headline(before: float, after: float) -> str:
     """What one step does to the loss on its prompt."""
     if f"{before:.4f}" == f"{after:.4f}":
-        return f"One step leaves the loss at {after:.4f}."
-    return f"One step {'lowers' if after < before else 'raises'} the loss from {before:.4f} to {after:.4f}."
+        return f"One step of AdamW leaves the loss at {after:.4f}."
+    return f"One step of AdamW {'lowers' if after < before else 'raises'} the loss from {before:.4f} to {after:.4f}."
 
 
 def step_words(title: str, largest: float, farthest: float) -> str:

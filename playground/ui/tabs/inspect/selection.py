@@ -98,11 +98,11 @@ class Selection(Selected):
     edit_value: float = 0.5
     training: Literal["step", "moments"] = "step"
     matrix: str = "q"
-    picture: Literal["step", "gradient", "weight"] = "step"
+    picture: Literal["gradient", "step", "weight"] = "gradient"
     """Of a matrix."""
     row: int | None = None
     column: int | None = None
-    """Of the framed weight; None stands for the one that moves most."""
+    """Of the framed weight; None stands for the one with the largest gradient."""
     look_at: str = ""
     """The habit whose appearance through training is drawn; empty stands for the one that grew most."""
     moment: int | None = None

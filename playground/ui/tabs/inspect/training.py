@@ -25,7 +25,7 @@ from . import moments
 from .selection import At
 
 HEAD_MATRICES = {"q": "Wq of this head", "k": "Wk of this head", "v": "Wv of this head", "o": "Wo of this head"}
-PICTURES = {"step": "Step", "gradient": "Gradient", "weight": "Weights"}
+PICTURES = {"gradient": "Gradient", "step": "Step", "weight": "Weights"}
 """The pictures of one matrix."""
 SWITCH = {"step": "One optimizer step", "moments": "Through training"}
 MOST_DRAWN = 64
@@ -61,8 +61,8 @@ def slots(at: At) -> dict[str, Slot]:
 
     @functools.cache
     def framed() -> tuple[int, int]:
-        moves = part.of(report().step(part.name)).abs()
-        largest = divmod(int(moves.argmax()), moves.shape[1])
+        gradient = part.of(report().gradients[part.name]).abs()  # in Adam's first step, all moves are about as large
+        largest = divmod(int(gradient.argmax()), gradient.shape[1])
         return tuple(most if n is None else n for n, most in zip((c.row, c.column), largest))
 
     return {
