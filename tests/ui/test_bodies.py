@@ -12,6 +12,8 @@ import pytest
 from gradio.utils import get_upload_folder
 
 from playground.service.limits import (
+    BODIES,
+    BODIES_PER_ADDRESS,
     BODY_SPARE,
     BODY_TEXT,
     JSON_ESCAPES,
@@ -85,6 +87,49 @@ def test_an_endless_body_is_refused_at_its_limit_and_one_that_states_it_is_not_r
     assert stream.read <= most + spare + CHUNK
     stated = Stream(limits, b"w" * CHUNK, f"/gradio_api/{path}", stated=2_000_000_000)
     assert stated.answer()[0] == 413 and stated.read == 0
+
+
+@pytest.mark.parametrize("addresses, bound", [(1, BODIES_PER_ADDRESS), (10, BODIES)])
+def test_many_slow_bodies_take_a_bounded_part_of_memory_and_a_click_finds_its_room(addresses, bound):
+    """60 clients of ten addresses each held a text of 8 MB: 500 MB, for as long as they liked."""
+
+    async def attack() -> None:
+        may_end, answers = asyncio.Event(), []
+
+        async def done(scope, receive, send) -> None:
+            await send({"type": "http.response.start", "status": 200})
+
+        middleware = bodies(KINDS["local"], Uploads(KINDS["local"]), lambda request: (request.headers["origin"], ""))
+        app = middleware.cls(done, **middleware.kwargs)
+
+        async def asks(origin: int, chunks: int) -> None:
+            left = chunks
+
+            async def receive() -> dict:
+                nonlocal left
+                left -= 1
+                if not left and chunks > 1:
+                    await may_end.wait()
+                return {"type": "http.request", "body": b"w" * CHUNK, "more_body": left > 0}
+
+            async def send(message: dict) -> None:
+                answers.extend([message["status"]] if "status" in message else [])
+
+            headers = [(b"origin", b"%d" % origin)]
+            scope = {"type": "http", "method": "POST", "path": "/gradio_api/call/train", "root_path": ""}
+            await app({**scope, "headers": headers}, receive, send)
+
+        mob = [asyncio.create_task(asks(number % addresses, 128)) for number in range(60)]
+        while app.held.total() < bound - 128 * CHUNK or len(answers) < 60 - bound // (127 * CHUNK):
+            await asyncio.sleep(0)
+        assert app.held.total() <= bound and set(answers) == {413}
+        await asks(0, 1)
+        assert answers[-1] == 200
+        may_end.set()
+        await asyncio.gather(*mob)
+        assert not app.held, "each answered body gives its room back"
+
+    asyncio.run(attack())
 
 
 @pytest.mark.parametrize("letter", ["\n", "é", "я", "漢", "🦊", '"'])
