@@ -150,7 +150,7 @@ class Limits:
     jobs: int
     """Most runs of all visitors at the same time; more wait in the queue."""
     waiting: int
-    """Most runs of all visitors that wait for a place; half as many from one address."""
+    """Most runs of all visitors that wait for a place; half as many of one address's programs."""
     seeds: int
     """Most pairs of models trained in one comparison."""
     models_per_visitor: int
