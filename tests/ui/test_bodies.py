@@ -32,7 +32,7 @@ from playground.ui.forms.followed import uploaded
 
 from .panels import page_of
 from .raw import RawCaller, serving, web
-from .runs import ANNA, small_limits, until
+from .runs import ANNA, BERT, small_limits, until
 
 CHUNK = 65_536
 SMALL = small_limits(text_bytes=20_000, parameters=1_000)
@@ -369,14 +369,19 @@ def test_an_upload_is_answered_by_a_name_that_says_nothing_of_the_server(served)
     taken_away(address, stored_at(answer))
 
 
-def test_what_a_visitor_has_sent_goes_with_their_data(served):
-    _, address = served
-    _, answer = upload(address, b"anna's diary" * 100, ANNA)
+def test_what_a_visitor_has_sent_goes_with_their_data_unless_another_has_sent_it_too(served):
+    app, address = served
+    for visitor in (BERT, ANNA):
+        _, answer = upload(address, b"the class's tale" * 100, visitor)
     (path,) = map(Path, stored_at(answer))
-    assert path.exists()
-    asked = {"visitor": ANNA, "selection": {}}
-    assert post(f"{address}/do/forget_me", json.dumps(asked))[0] == 200
+    for visitor in (ANNA, BERT):
+        assert path.exists()
+        asked = {"visitor": visitor, "selection": {}}
+        assert post(f"{address}/do/forget_me", json.dumps(asked))[0] == 200
     assert not path.exists() and counts(address)["files"] == 0
+    uploads = app.page.uploads
+    uploads.end(uploads.begin("10.0.0.1", ANNA, 5), [str(path)])
+    assert counts(address) == {"files": 0, "bytes": 0}, "gone before it was counted"
 
 
 @pytest.mark.parametrize(
