@@ -71,6 +71,10 @@ BODY_TEXT = 10_000_000
 """Most bytes of a text within a request, which is copied in memory several times. A file may have more."""
 JSON_ESCAPES = 3
 """Bytes of JSON for each byte of a text, at most: “é” has two in UTF-8 and six as \\u00e9."""
+BODIES, BODIES_PER_ADDRESS = 256_000_000, 64_000_000
+"""Most bytes of all requests that are being read and answered, and of those from one address."""
+SMALL_BODY = 65_536
+"""A request of at most this many bytes always finds room: what a click sends."""
 BODY_SECONDS = 300.0
 """Most seconds that a request may take to arrive."""
 MULTIPART_SPARE = 65_536
@@ -146,7 +150,7 @@ class Limits:
     jobs: int
     """Most runs of all visitors at the same time; more wait in the queue."""
     waiting: int
-    """Most runs of all visitors that wait for a place; half as many from one address."""
+    """Most runs of all visitors that wait for a place; half as many of one address's programs."""
     seeds: int
     """Most pairs of models trained in one comparison."""
     models_per_visitor: int

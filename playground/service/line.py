@@ -78,10 +78,16 @@ class Line:
                 yield job
 
     def check(self, jobs: Iterable[Job], share: str, most: int) -> None:
-        """Raise LimitError if `most` jobs wait, or half as many of this share: one network must not fill the queue."""
+        """Raise LimitError if `most` jobs wait, or half as many from programs of one network.
+
+        Pages are people, and a school's are one network, so they may fill the queue.
+        """
         line = self.order(jobs)
-        if len(line) >= most or sum(job.share == share for job in line) >= max(most // 2, 1):
+        own = sum(job.share == share for job in line)
+        if len(line) >= most:
             raise LimitError(f"{len(line)} runs wait for a place, and the queue is full: try again in a few minutes.")
+        if share.endswith(" programs") and own >= max(most // 2, 1):
+            raise LimitError(f"{own} runs of your network's programs wait for a place: try again in a few minutes.")
 
     def give_up(self, jobs: Sequence[Job], began: float) -> None:
         """Remove waiting jobs whose pages are away; `began` is when the server started, perhaps after a restart."""

@@ -25,8 +25,8 @@ class Upload:
 
     origin: str
     """The address from which it comes."""
-    visitor: str
-    """The visitor who sent it last; empty for programs."""
+    visitors: set[str]
+    """The visitors who sent it; empty text for programs."""
     size: int = 0
     """Bytes of room that it has taken."""
 
@@ -42,7 +42,7 @@ class Uploads:
 
     def begin(self, origin: str, visitor: str, size: int) -> Upload:
         """Reserve room for an upload of `size` bytes; 0 if its size is not stated. Raises LimitError."""
-        upload = Upload(origin, visitor)
+        upload = Upload(origin, {visitor})
         self.grow(upload, size)
         return upload
 
@@ -62,18 +62,23 @@ class Uploads:
         with self._lock:
             self._take(upload, 0)
             for path in paths:
+                stored = Upload(upload.origin, set(upload.visitors))
                 if before := self._stored.pop(path, None):  # the same content under the same name has the same path
                     self._take(before, 0)
-                self._stored[path] = stored = Upload(upload.origin, upload.visitor)
-                self._take(stored, max(os.path.getsize(path), SMALLEST))
+                    stored.visitors |= before.visitors
+                self._stored[path] = stored
+                with contextlib.suppress(OSError):  # deleted already
+                    self._take(stored, max(os.path.getsize(path), SMALLEST))
 
     def forget(self, visitor: str) -> None:
-        """Delete the files that this visitor was the last to send."""
+        """Delete the files that nobody but this visitor has sent."""
         with self._lock:
-            for path in [path for path, file in self._stored.items() if file.visitor == visitor]:
-                self._take(self._stored.pop(path), 0)
-                with contextlib.suppress(OSError):  # deleted already
-                    os.unlink(path)
+            for path, file in list(self._stored.items()):
+                file.visitors.discard(visitor)
+                if not file.visitors:
+                    self._take(self._stored.pop(path), 0)
+                    with contextlib.suppress(OSError):  # deleted already
+                        os.unlink(path)
 
     def counts(self) -> dict[str, int]:
         """The current number of stored files, and the bytes of all uploads."""

@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import traceback
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from pathlib import Path
@@ -25,7 +26,7 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from ..service.limits import BODY_SECONDS, LimitError, Limits
+from ..service.limits import BODIES, BODIES_PER_ADDRESS, BODY_SECONDS, SMALL_BODY, LimitError, Limits
 from ..service.uploads import Uploads
 from .gradio_fixes.quiet_refusals import LOG, LONGEST, OURS, STRANGE, disk_refusal
 from .where import path_within
@@ -44,7 +45,7 @@ _temporary: ContextVar[list[Any] | None] = ContextVar("temporary", default=None)
 
 
 def bodies(limits: Limits, uploads: Uploads, sender_of: Sender) -> Middleware:
-    """For the `middleware` of gradio's `app_kwargs`; `sender_of` says whose share an upload takes."""
+    """For the `middleware` of gradio's `app_kwargs`; `sender_of` says whose share a body takes."""
     return Middleware(_Bodies, limits=limits, uploads=uploads, sender_of=sender_of)
 
 
@@ -63,6 +64,7 @@ class _Bodies:
 
     def __init__(self, app: Callable, limits: Limits, uploads: Uploads, sender_of: Sender):
         self.app, self.limits, self.uploads, self.sender_of = app, limits, uploads, sender_of
+        self.held: Counter[str] = Counter()  # address → bytes of its bodies in memory
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -90,13 +92,31 @@ class _Bodies:
             await answer(scope, receive, send)
 
     async def _plain(self, request: Request, receive: Receive, send: Send) -> None:
-        """Count the body as it arrives, before anything reads it."""
+        """Count the body as it arrives, before anything reads it, and until the answer is sent."""
         self.limits.check_body(_stated(request))
+        address, _ = self.sender_of(request)
+        total = 0
+
+        async def counted() -> Message:
+            nonlocal total
+            message = await receive()
+            size = len(message.get("body", b""))
+            total += size
+            self.held[address] += size
+            self.limits.check_body(total)
+            if total > SMALL_BODY and (self.held[address] > BODIES_PER_ADDRESS or self.held.total() > BODIES):
+                raise LimitError("Many large requests are arriving at once. Try again in a moment.")
+            return message
+
         try:
-            body = await asyncio.wait_for(_read(receive, self.limits), BODY_SECONDS)
-        except asyncio.TimeoutError:
-            raise LimitError("This request took too long to arrive. Send less at once.") from None
-        await self._answer(request, body, send)
+            try:
+                body = await asyncio.wait_for(_read(counted), BODY_SECONDS)
+            except asyncio.TimeoutError:
+                raise LimitError("This request took too long to arrive. Send less at once.") from None
+            await self._answer(request, body, send)
+        finally:
+            self.held[address] -= total
+            self.held += Counter()  # forgets addresses that hold nothing
 
     async def _upload(self, request: Request, receive: Receive, send: Send) -> None:
         """Take room in the upload folder first; delete files that gradio writes but does not keep."""
@@ -172,14 +192,13 @@ def _without_place(answer: list[Message], stored: list[str]) -> list[Message]:
     return [{**answer[0], "headers": headers}, {"type": "http.response.body", "body": body}]
 
 
-async def _read(receive: Receive, limits: Limits) -> Receive:
-    """The body, read to its end, as a receive function. Raises LimitError."""
-    size, more, chunks = 0, True, []
+async def _read(receive: Receive) -> Receive:
+    """The body, read to its end, as a receive function."""
+    more, chunks = True, []
     while more:
         message = await receive()
         chunks.append(message.get("body", b""))
-        size, more = size + len(chunks[-1]), message.get("more_body", False)
-        limits.check_body(size)
+        more = message.get("more_body", False)
     first = [{**message, "body": b"".join(chunks)}] if message["type"] == "http.request" else [message]
 
     async def again() -> Message:

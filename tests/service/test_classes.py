@@ -110,7 +110,7 @@ def test_wrong_codes_bound_who_sends_them_and_a_right_one_always_works(classes, 
         classes.invited(guess, "10.0.0.1")
 
 
-def test_names_are_made_different_and_what_is_no_name_is_refused(classes):
+def test_names_are_made_different_and_what_is_no_name_or_looks_like_another_is_refused(classes):
     klass, _ = made(classes)
     assert classes.join(klass.code, "Anna", ANNA).name == "Anna"
     assert classes.join(klass.code, " anna\u202e\x00\t ", BERT).name == "anna (2)"
@@ -120,7 +120,12 @@ def test_names_are_made_different_and_what_is_no_name_is_refused(classes):
         with pytest.raises(ClassError, match="a name"):
             classes.join(klass.code, nothing, known("carl"))
     assert one_line("👩‍👩‍👧\n" * 500, 11) == "👩‍👩‍👧 👩‍👩‍👧"
-    for name in ("Алиса", "Ελένη", "愛子 Ai", "Zoë"):
+    for name, words in (("😀" * 41, "at most 40 characters"), ("\u0410nna", "mixes alphabets")):
+        with pytest.raises(ClassError, match=words):
+            classes.join(klass.code, name, known("carl"))
+    with pytest.raises(ClassError, match="A title has at most 80"):
+        classes.make("T" * 81, 2, letters=CARD.to_letters(), text=TEXT)
+    for name in ("Алиса", "Ελένη", "愛子 Ai", "Zoë", "Z" * 40):
         assert classes.join(klass.code, name, name * 8).name == name
 
 

@@ -81,13 +81,14 @@ def test_a_page_that_looks_keeps_its_place_and_one_that_stays_away_loses_it(tmp_
 
 def test_the_line_has_an_end(tmp_path):
     board = house(tmp_path, ScriptedRunner(), jobs=1, waiting=4)
-    for visitor in (ANNA, BERT, CARLA):
-        board.start(visitor, small_spec(steps=10_000))
-    with pytest.raises(LimitError, match=r"2.*place"):
-        board.start(DORA, small_spec())
-    for visitor in (CARLA, BERT, ANNA):
+    school = [*(known(f"pupil {number}") for number in range(3)), CARLA, BERT]
+    for visitor in school:
+        board.start(visitor, small_spec(steps=10_000), share="a school pages")
+    with pytest.raises(LimitError, match=r"4 runs wait.*queue is full"):
+        board.start(DORA, small_spec(), share="dora pages")
+    for visitor in reversed(school):
         board.stop(visitor)
-    until(lambda: over(board, ANNA))
+    until(lambda: over(board, *school))
 
 
 def test_a_crowd_is_served_in_its_order_each_their_own(tmp_path):
@@ -114,7 +115,7 @@ def test_no_network_keeps_the_line_or_all_places_for_itself(tmp_path):
     board = house(tmp_path, ScriptedRunner(), jobs=2, waiting=6)
     for number in range(4):
         board.start(known(f"crowd {number}"), small_spec(steps=10_000), by_program=True, share="an office programs")
-    with pytest.raises(LimitError, match=r"wait.*queue"):
+    with pytest.raises(LimitError, match="3 runs of your network's programs wait"):
         board.start(known("crowd 9"), small_spec(), by_program=True, share="an office programs")
     pages = [board.start(who, small_spec(steps=10_000), share=f"{who} pages") for who in (ANNA, BERT, CARLA)]
     assert all(page.active for page in pages) and board.counts()["waiting"] == 5

@@ -12,6 +12,8 @@ import pytest
 from gradio.utils import get_upload_folder
 
 from playground.service.limits import (
+    BODIES,
+    BODIES_PER_ADDRESS,
     BODY_SPARE,
     BODY_TEXT,
     JSON_ESCAPES,
@@ -30,7 +32,7 @@ from playground.ui.forms.followed import uploaded
 
 from .panels import page_of
 from .raw import RawCaller, serving, web
-from .runs import ANNA, small_limits, until
+from .runs import ANNA, BERT, small_limits, until
 
 CHUNK = 65_536
 SMALL = small_limits(text_bytes=20_000, parameters=1_000)
@@ -85,6 +87,49 @@ def test_an_endless_body_is_refused_at_its_limit_and_one_that_states_it_is_not_r
     assert stream.read <= most + spare + CHUNK
     stated = Stream(limits, b"w" * CHUNK, f"/gradio_api/{path}", stated=2_000_000_000)
     assert stated.answer()[0] == 413 and stated.read == 0
+
+
+@pytest.mark.parametrize("addresses, bound", [(1, BODIES_PER_ADDRESS), (10, BODIES)])
+def test_many_slow_bodies_take_a_bounded_part_of_memory_and_a_click_finds_its_room(addresses, bound):
+    """60 clients of ten addresses each held a text of 8 MB: 500 MB, for as long as they liked."""
+
+    async def attack() -> None:
+        may_end, answers = asyncio.Event(), []
+
+        async def done(scope, receive, send) -> None:
+            await send({"type": "http.response.start", "status": 200})
+
+        middleware = bodies(KINDS["local"], Uploads(KINDS["local"]), lambda request: (request.headers["origin"], ""))
+        app = middleware.cls(done, **middleware.kwargs)
+
+        async def asks(origin: int, chunks: int) -> None:
+            left = chunks
+
+            async def receive() -> dict:
+                nonlocal left
+                left -= 1
+                if not left and chunks > 1:
+                    await may_end.wait()
+                return {"type": "http.request", "body": b"w" * CHUNK, "more_body": left > 0}
+
+            async def send(message: dict) -> None:
+                answers.extend([message["status"]] if "status" in message else [])
+
+            headers = [(b"origin", b"%d" % origin)]
+            scope = {"type": "http", "method": "POST", "path": "/gradio_api/call/train", "root_path": ""}
+            await app({**scope, "headers": headers}, receive, send)
+
+        mob = [asyncio.create_task(asks(number % addresses, 128)) for number in range(60)]
+        while app.held.total() < bound - 128 * CHUNK or len(answers) < 60 - bound // (127 * CHUNK):
+            await asyncio.sleep(0)
+        assert app.held.total() <= bound and set(answers) == {413}
+        await asks(0, 1)
+        assert answers[-1] == 200
+        may_end.set()
+        await asyncio.gather(*mob)
+        assert not app.held, "each answered body gives its room back"
+
+    asyncio.run(attack())
 
 
 @pytest.mark.parametrize("letter", ["\n", "é", "я", "漢", "🦊", '"'])
@@ -324,14 +369,19 @@ def test_an_upload_is_answered_by_a_name_that_says_nothing_of_the_server(served)
     taken_away(address, stored_at(answer))
 
 
-def test_what_a_visitor_has_sent_goes_with_their_data(served):
-    _, address = served
-    _, answer = upload(address, b"anna's diary" * 100, ANNA)
+def test_what_a_visitor_has_sent_goes_with_their_data_unless_another_has_sent_it_too(served):
+    app, address = served
+    for visitor in (BERT, ANNA):
+        _, answer = upload(address, b"the class's tale" * 100, visitor)
     (path,) = map(Path, stored_at(answer))
-    assert path.exists()
-    asked = {"visitor": ANNA, "selection": {}}
-    assert post(f"{address}/do/forget_me", json.dumps(asked))[0] == 200
+    for visitor in (ANNA, BERT):
+        assert path.exists()
+        asked = {"visitor": visitor, "selection": {}}
+        assert post(f"{address}/do/forget_me", json.dumps(asked))[0] == 200
     assert not path.exists() and counts(address)["files"] == 0
+    uploads = app.page.uploads
+    uploads.end(uploads.begin("10.0.0.1", ANNA, 5), [str(path)])
+    assert counts(address) == {"files": 0, "bytes": 0}, "gone before it was counted"
 
 
 @pytest.mark.parametrize(

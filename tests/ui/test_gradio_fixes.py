@@ -10,12 +10,49 @@ import pytest
 from gradio import state_holder
 
 from playground.ui.app import build_app
-from playground.ui.gradio_fixes import checks, lenient
+from playground.ui.gradio_fixes import checks, lenient, small_sessions
 from playground.ui.gradio_fixes.blocks import QUEUE_PAUSE, Blocks
 from playground.ui.gradio_fixes.checks import out_of_place
 from playground.ui.gradio_fixes.first_script import SCRIPTS
 
 from .raw import serving
+
+ANSWERS = {
+    "all skipped at once": (lambda c: gr.skip(), set()),
+    "values, one a dictionary": (lambda c: {c[2]: {"a": 1}, c[1]: 7}, set()),
+    "new properties and None, out of order": (lambda c: {c[3]: gr.Button("new", interactive=False), c[0]: None}, {3}),
+    "one update": (lambda c: {c[0]: gr.update(visible=False, value=None)}, {0}),
+}
+"""What a handler answers, and which of its outputs that should change for good."""
+
+
+def answered(kind: type[gr.Blocks], answer) -> tuple[list, set[int]]:
+    """What goes to the page when a handler of four outputs gives this answer, and which components are made anew."""
+    with kind() as app:
+        outputs = [gr.Textbox(), gr.Number(), gr.JSON(), gr.Button()]
+        outputs[0].change(lambda: None, None, outputs)
+    state, (handler,) = state_holder.SessionState(app), app.fns.values()
+    made = asyncio.run(app.postprocess_data(handler, answer(outputs), state))
+    plain = [value.model_dump() if hasattr(value, "model_dump") else value for value in made]
+    return plain, {at for at, output in enumerate(outputs) if state[output._id] is not output}
+
+
+@pytest.mark.parametrize(("answer", "changed"), ANSWERS.values(), ids=ANSWERS)
+def test_the_page_is_sent_what_gradio_would_send_and_only_changed_components_are_made_anew(answer, changed):
+    (ours, anew), (theirs, all_anew) = answered(Blocks, answer), answered(gr.Blocks, answer)
+    assert ours == theirs and anew == changed
+    assert all_anew > changed, "gradio leaves skipped outputs alone now: so may we"
+
+
+def test_a_session_keeps_what_changed_and_no_more():
+    with gr.Blocks() as app:
+        box, *_ = [gr.Textbox() for _ in range(5)]
+    ours, theirs = small_sessions.Session(app), small_sessions.PLAIN(app)
+    ours[box._id] = gr.Textbox("new")
+    ours._update_value_in_config(box._id, "value")
+    assert state_holder.SessionState is small_sessions.Session and ours[box._id].value == "new"
+    assert len(ours.config_values) < 2
+    assert len(theirs.config_values) >= 5, "gradio copies nothing now: nor need we mend it"
 
 
 def test_no_handler_on_the_server_hears_of_what_is_typed_or_chosen():

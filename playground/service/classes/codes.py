@@ -77,6 +77,19 @@ def one_line(text: object, most: int) -> str:
     return " ".join(kept.split()).strip("\u200d ")[:most].rstrip()
 
 
+def short_line(text: object, most: int, what: str) -> str:
+    """Typed text as one line. Raises ClassError if it has more than this many characters."""
+    line = one_line(text, most + 1)
+    if len(line) > most:
+        raise ClassError(f"A {what} has at most {most} characters: choose a shorter one.")
+    return line
+
+
+def alphabets(name: str) -> set[str]:
+    """Which of the alphabets with similar letters a name uses."""
+    return {unicodedata.name(c, "").partition(" ")[0] for c in name if c.isalpha()} & {"LATIN", "CYRILLIC", "GREEK"}
+
+
 def free_name(name: str, taken: set[str]) -> str:
     """The name, with a number if it is taken."""
     number, found = 1, name

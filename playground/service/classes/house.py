@@ -28,7 +28,19 @@ from ..limits import (
 )
 from ..run_job import RunJob
 from ..store import Store
-from .codes import ClassError, WrongCodes, free_name, hashed, new_code, new_secret, one_line, regular, same_secret
+from .codes import (
+    ClassError,
+    WrongCodes,
+    alphabets,
+    free_name,
+    hashed,
+    new_code,
+    new_secret,
+    one_line,
+    regular,
+    same_secret,
+    short_line,
+)
 from .members import IN_FILE, Klass, Member, Report, Run, Student, report
 
 logger = logging.getLogger(__name__)
@@ -60,7 +72,7 @@ class Classes:
         address: str = "",
     ) -> tuple[Klass, str]:
         """A new class, and the secret that makes its maker the teacher. Raises ValueError."""
-        title = one_line(title, CLASS_TITLE) or "A class"
+        title = short_line(title, CLASS_TITLE, "title") or "A class"
         if changes not in CHANGING or not 0 < hours <= 24 * CLASS_DAYS:
             raise ClassError("Choose what the students change, and when the class ends.")
         self.sweep()
@@ -138,9 +150,11 @@ class Classes:
 
     def join(self, code: object, name: object, visitor: str, address: str = "") -> Member:
         """Become a student of a class, or take another name there. Raises ClassError."""
-        name = one_line(name, STUDENT_NAME)
+        name = short_line(name, STUDENT_NAME, "name")
         if code and not name:
             raise ClassError("Choose a name first. Your teacher's board shows it.")
+        if len(alphabets(name)) > 1:
+            raise ClassError("This name mixes alphabets, so it could look like another one. Use one alphabet.")
         klass = self.invited(code, address)
         with self.store.change() as db:
             mine = db.execute("SELECT * FROM students WHERE class = ? AND visitor = ?", (klass.id, hashed(visitor)))
