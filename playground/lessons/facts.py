@@ -207,6 +207,7 @@ def _int8(scene: Scene, name: str = "int8") -> InPrecision:
 
 SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     # the chosen model, and the prompt of Generate
+    "positions": lambda scene: scene.checkpoint().config.positions,
     "cache-bytes": lambda scene: scene.checkpoint().config.cache_bytes(1),
     "prompt": lambda scene: re.sub(r"\s+$", lambda end: visible(end[0]), scene.generate_prompt) or "nothing",
     "dice": lambda scene: scene.dice,

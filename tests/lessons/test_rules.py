@@ -14,7 +14,7 @@ PARTIES = {"model", "bigram", "dense", "attention", "value", "last"}
 IN_WORDS = {
     "answer", "word", "name", "prompt", "dice", "likeliest", "reads", "head-name", "asks", "looks-at", "looks-ahead",
     "expects-change", "next-token", "expects", "role", "role-words", "appeared-head", "winner", "bits-8-parts",
-    "used-compared", "moe-price",
+    "used-compared", "moe-price", "positions",
 }  # fmt: skip
 """Facts that are words or labels, not numbers."""
 LEADS = ("points-lead", "model-lead", "bits-8-cost")
