@@ -22,6 +22,7 @@ from ..inspection.balance import evenness, load_over_training
 from ..inspection.cost import Effect, effect
 from ..inspection.edits import edits_tap
 from ..inspection.precision import InPrecision
+from ..inspection.receipts import receipt
 from ..inspection.replay import Appearance
 from ..inspection.routing import expert_layers, second
 from ..model import PRESETS
@@ -46,6 +47,11 @@ def is_fact(name: str, runs: Iterable[str] = ()) -> bool:
         slip, _, number = rest.partition(".")
         return slip in SLIPS and f"{{{number}" in SLIPS[slip].truth
     return run in (*runs, "chosen") and rest in RUN_FACTS
+
+
+def is_word(name: str) -> bool:
+    """Whether a fact is a word or a label, not a number."""
+    return name.rpartition(".")[2] in WORDS
 
 
 def value_of(scene: Scene, name: str) -> Value:
@@ -116,6 +122,27 @@ def _reads(scene: Scene) -> str:
 def _weight(scene: Scene) -> float:
     look, layer, head, query, key = scene.looked
     return 100 * float(look.pattern(layer)[head, query, key])
+
+
+def _row_looks(scene: Scene) -> str:
+    """Where the query attends most, in one word; `answer` and `after` are about the likeliest token."""
+    look, layer, head, query, _key = scene.looked
+    row, best = look.pattern(layer)[head, query], favourite(look)[0]
+    key = int(row.argmax())
+    if float(row[key]) < 2 / (query + 1):
+        return "even"
+    if look.tokens[key] == best:
+        return "answer"
+    if key and look.tokens[key - 1] == best:
+        return "after"
+    return "previous" if key == query - 1 else "elsewhere"
+
+
+def _attends_most(scene: Scene) -> str:
+    """Where the query attends most: `itself`, the `previous` token, or an `earlier` one."""
+    look, layer, head, query, _key = scene.looked
+    back = query - int(look.pattern(layer)[head, query].argmax())
+    return "itself" if back == 0 else "previous" if back == 1 else "earlier"
 
 
 def favourite(look: Look) -> tuple[str, float]:
@@ -203,10 +230,17 @@ def _int8(scene: Scene, name: str = "int8") -> InPrecision:
     return next(way for way in scene.precision().ways if way.name == name)
 
 
+def _worth(scene: Scene) -> str:
+    """Whether int8 is `dearer` or `cheaper`; `unclear` where its cost may be chance."""
+    way = _int8(scene)
+    return "unclear" if not way.can_be_told else "dearer" if way.more > 0 else "cheaper"
+
+
 # ---- the table -------------------------------------------------------------------------------------------------------
 
 SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     # the chosen model, and the prompt of Generate
+    "positions": lambda scene: scene.checkpoint().config.positions,
     "cache-bytes": lambda scene: scene.checkpoint().config.cache_bytes(1),
     "prompt": lambda scene: re.sub(r"\s+$", lambda end: visible(end[0]), scene.generate_prompt) or "nothing",
     "dice": lambda scene: scene.dice,
@@ -219,6 +253,9 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "asks": lambda scene: _token(scene, 3),
     "looks-at": lambda scene: _token(scene, 4),
     "looks-ahead": lambda scene: "yes" if scene.looked[4] > scene.looked[3] else "no",
+    "row-looks": _row_looks,
+    "attends-most": _attends_most,
+    "dot": lambda scene: receipt(*scene.looked).dot,
     "weight-percent": _weight,
     "vocabulary": lambda scene: scene.look().checkpoint.tokenizer.vocab_size,
     "width": lambda scene: scene.look().config.d_model,
@@ -247,6 +284,7 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "bits-32-loss": lambda scene: _int8(scene, "fp32").loss,
     "bits-8-smaller": lambda scene: _int8(scene, "fp32").nbytes / _int8(scene).nbytes,
     "bits-8-cost": lambda scene: _int8(scene).more,
+    "bits-8-worth": _worth,
     "bits-8-parts": lambda scene: "never" if (at := _int8(scene).parts_at) is None else at + 1,
     "weight-back": lambda scene: scene.precision().matrix.worst.back,
     "weight-middle": lambda scene: scene.precision().matrix.middle_half,
@@ -256,6 +294,12 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
 }
 """All facts by the names that lesson files use; also `slip.NAME.NUMBER`, a number about a textbook slip."""
 FACTS = (*RUN_FACTS, *SCENE_FACTS)
+WORDS = (
+    "answer", "word", "name", "prompt", "dice", "likeliest", "reads", "head-name", "asks", "looks-at", "looks-ahead",
+    "expects-change", "next-token", "expects", "role", "role-words", "appeared-head", "winner", "bits-8-parts",
+    "used-compared", "moe-price", "positions", "row-looks", "attends-most", "bits-8-worth",
+)  # fmt: skip
+"""Facts that are words or labels, not numbers."""
 DIGITS = {
     **dict.fromkeys(("sure", "next-share", "appeared-percent"), 0),
     **dict.fromkeys(("perplexity", "right", "likeliest-share", "likeliest-hot", "weight-percent"), 1),

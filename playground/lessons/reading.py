@@ -23,7 +23,7 @@ from pydantic import (
 )
 from typing_extensions import Self
 
-from .facts import is_fact
+from .facts import is_fact, is_word
 from .vocabulary import DOINGS, PLACES, SETS, TABS, VIEWS
 
 FILES = Path(__file__).parent / "files"
@@ -34,6 +34,12 @@ VARIABLE = "PLAYGROUND_LESSONS"
 def facts_in(words: str) -> list[str]:
     """The names in braces in a sentence."""
     return re.findall(r"\{([^{}]*)\}", words)
+
+
+def _closed(words: str) -> str:
+    if "{" in re.sub(r"\{[^{}]*\}", "", words):
+        raise ValueError("a “{” is not closed")
+    return words
 
 
 def _sets(sets: dict[str, Any]) -> dict[str, Any]:
@@ -50,7 +56,10 @@ def _comparisons(words: str) -> list[tuple[str, ...]]:
     parts = [re.fullmatch(r"\s*(\S+)\s+(<=|>=|<|>|is not|is)\s+(\S+)\s*", part) for part in words.split(" and ")]
     if None in parts:
         raise ValueError(f"“{words}” is no comparison such as “loss < 2” or “winner is dense”")
-    return [part.groups() for part in parts]
+    for left, how, right in (comparisons := [part.groups() for part in parts]):
+        if not how.startswith("is") and (is_word(left) or is_word(right)):
+            raise ValueError(f"“{left} {how} {right}” compares a word: use “is” or “is not”")
+    return comparisons
 
 
 def _listed(given: Any) -> list[Any]:
@@ -58,6 +67,7 @@ def _listed(given: Any) -> list[Any]:
     return given if isinstance(given, list) else [given if isinstance(given, dict) else {"say": given}]
 
 
+Sentence = Annotated[str, AfterValidator(_closed)]
 Place = Literal[tuple(PLACES)]
 Controls = Annotated[dict[Literal[SETS], str | int | float | bool | list[str]], AfterValidator(_sets)]
 """The values to which controls are set, by the names in SETS."""
@@ -74,7 +84,7 @@ class Part(BaseModel):
 class Case(Part):
     """A sentence (`say`) or an answer (`is`), with the condition for it."""
 
-    says: Annotated[str, Field(validation_alias=AliasChoices("say", "is"))]
+    says: Annotated[Sentence, Field(validation_alias=AliasChoices("say", "is"))]
     when: Condition = []
 
 
@@ -94,6 +104,12 @@ class Done(Part):
     times: int = 1
     shown: Place | None = None
     changed: Place | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if sum(bool(getattr(self, kind)) for kind in DOINGS) != 1:
+            raise ValueError(f"“done” needs one of {', '.join(DOINGS)}")
+        return self
 
     @property
     def kind(self) -> str:
@@ -116,11 +132,17 @@ class Scale(Part):
     near: float = 0.0
     """A guess this far off still counts as right."""
 
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not 0 < self.step <= self.most - self.least:
+            raise ValueError("the scale has to go up, in steps that fit into it")
+        return self
+
 
 class Ask(Part):
     """A question that the visitor's own numbers answer, by one of its choices or by a number."""
 
-    question: str
+    question: Sentence
     right: Cases
     """The first case that holds gives the answer: a choice's name, or a fact or number."""
     choices: dict[str, str] = {}
@@ -143,7 +165,7 @@ class Step(Part):
 
     id: str
     title: str
-    say: str
+    say: Sentence
     sets: Annotated[Controls, Field(alias="set")] = {}
     point: Place | None = None
     ask: Ask | None = None
@@ -170,6 +192,8 @@ class Step(Part):
             raise ValueError("a step needs something to guess (“ask”) or to do (“done”)")
         if self.ask and bool(self.ask.choices) == bool(self.ask.number):
             raise ValueError("“ask” needs “choices” or “number”")
+        if self.ask and self.ask.number and any(is_word(case.says) for case in self.ask.right):
+            raise ValueError("“right” has to be a number, as “number” is")
         return self
 
 
@@ -188,7 +212,7 @@ class Lesson(Part):
     number: int
     title: str
     about: str
-    steps: list[Step]
+    steps: Annotated[list[Step], Field(min_length=1)]
     scene: Controls = {}
     """The panels' values as it begins; those not named are as on a new page."""
     runs: dict[str, Needed] = {}

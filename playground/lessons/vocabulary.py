@@ -70,6 +70,8 @@ _PLACES = (
     ),
     ("inspect heads", "headline", "=headline"),
     ("inspect heads", "switch off", "=head-buttons"),
+    ("inspect heads compare", "other pattern", "#inspect-panel [data-fold=compare] .two"),
+    ("inspect heads why", "receipt", "=receipt"),
     (
         "inspect training training=moments",
         "timeline",

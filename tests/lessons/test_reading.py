@@ -56,15 +56,25 @@ NUMBER = {"question": "How much?", "right": "loss", "number": {"least": 0, "most
     ("changes", "said"),
     [
         ({"lesson": {"code": "print(1)"}}, "code\n  Extra inputs are not permitted"),
+        ({"lesson": {"steps": []}}, "steps\n  List should have at least 1 item"),
         ({"ask": None}, "something to guess (“ask”) or to do (“done”)"),
         ({"point": "#curve"}, "steps.1.point\n  Input should be 'train button', 'curve'"),
         ({"set": {"train.code": 1}}, "steps.1.set.`train.code`.[key]\n  Input should be 'tab'"),
         ({"set": {"tab": "glossary"}}, "“tab” is one of train"),
         ({"say": "It is {price}."}, "step n1: there is no fact called “price”"),
+        ({"say": "It is {loss"}, "steps.1.say\n  Value error, a “{” is not closed"),
+        ({"done": {}}, "steps.1.done\n  Value error, “done” needs one of run, pair"),
+        ({"done": {"pressed": "curve", "shown": "curve"}}, "“done” needs one of run, pair"),
+        ({"show": [{"say": "x", "when": "chosen.word < 2"}]}, "“chosen.word < 2” compares a word: use “is”"),
         ({"show": [{"say": "x", "when": "loss is < 2"}]}, "no comparison such as"),
         ({"show": [{"say": "x", "when": "loss < cheap"}]}, "no fact called “cheap”"),
         ({"ask": {"question": "Which?", "choices": {"a": "This", "b": "That"}, "right": "c"}}, "no fact called “c”"),
         ({"ask": {"question": "Which?", "right": "a"}}, "“ask” needs “choices” or “number”"),
+        ({"ask": {**NUMBER, "right": "word"}}, "“right” has to be a number"),
+        (
+            {"ask": {**NUMBER, "number": {"least": 0, "most": 1, "step": 0}}},
+            "steps.1.ask.number\n  Value error, the scale",
+        ),
         ({"ask": {**NUMBER, "number": {"least": 0, "most": 1}}}, "steps.1.ask.number.step\n  Field required"),
     ],
 )
@@ -128,6 +138,11 @@ def test_numbers_that_do_not_decide_are_not_decided():
     cases = [{"when": "times-500 > 300", "is": "a"}]
     step = read(a_file(ask={"question": "?", "choices": {"a": "A", "b": "B"}, "right": cases})).steps[1]
     assert judge(Scene(), step.ask, "a").right is None
+    scene = Scene()
+    for more, worth in ((0.01, "unclear"), (0.03, "dearer"), (-0.03, "cheaper")):
+        way = SimpleNamespace(name="int8", more=more, can_be_told=abs(more) > 0.02)
+        scene.precision = lambda way=way: SimpleNamespace(ways=[way])
+        assert value_of(scene, "bits-8-worth") == worth
     choices = {"up": "Up", "down": "Down", "alike": "Cannot tell."}
     scene = Scene()
     scene.pair = lambda: SimpleNamespace(verdict=SimpleNamespace(is_clear=False))
@@ -245,6 +260,12 @@ def test_the_head_of_lesson_8_reads_the_k_where_an_earlier_head_has_brought_it()
     assert earlier["inspect.query"] == key and max(found((key, key - 1), heads=[one])) < 0.2, "this head alone"
     whole = look(checkpoint, ids)
     assert whole.scores(layer)[head, query, key - 1] < 0, "the key of “k” itself does not fit"
+    heads = (layer, head, query), (layer, 0, query), (*one, key)
+    here, other, before = (SimpleNamespace(looked=(whole, *owner, key)) for owner in heads)
+    assert value_of(here, "row-looks") == "after" != value_of(other, "row-looks"), "of another head, another is right"
+    assert value_of(before, "attends-most") == "previous" and value_of(here, "attends-most") == "earlier"
+    number = next(step.ask for step in lesson.steps if step.id == "number")
+    assert number.number.least < value_of(here, number.right[0].says) < number.number.most
     above = whole.trace["logits"][0, query, k] - whole.trace["logits"][0, query].mean()
     z, mlp, stream = (
         whole.trace[name, at][0, -1] for name, at in (("z", layer), ("ff_out", layer), ("resid_post", layer))
@@ -262,8 +283,9 @@ def test_lesson_3_stays_in_one_layer_and_tells_what_its_pictures_show():
     checkpoint.model.float()
     seen = look(checkpoint, checkpoint.tokenizer.encode(lesson.scene["inspect.prompt"]))
     at = [lesson.scene[f"inspect.{each}"] for each in ("layer", "head", "query")]
-    layer, head, query = at
-    assert query == seen.length - 1 and seen.pattern(layer)[head, query].argmax() < query - 1
+    assert at[2] == seen.length - 1
     top = logit_lens(seen.model, seen.trace).best[0].tolist()
     assert [seen.token_label(top[at]) for at, token in enumerate(seen.tokens) if token == "s"] == ["e", "e"]
+    here = SimpleNamespace(looked=(seen, *at, 0))
+    assert value_of(here, "attends-most") == "earlier"
     assert "�" not in map(seen.token_label, top) and favourite(seen)[0] == "a"

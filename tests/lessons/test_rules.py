@@ -5,18 +5,12 @@ import re
 
 import pytest
 
-from playground.lessons.facts import FACTS
+from playground.lessons.facts import FACTS, is_word
 from playground.lessons.reading import Ask, Lesson, Step, all_lessons, facts_in
 from playground.lessons.vocabulary import PLACES
 
 WORDS_AT_MOST, NUMBERS_AT_MOST = 60, 1
 PARTIES = {"model", "bigram", "dense", "attention", "value", "last"}
-IN_WORDS = {
-    "answer", "word", "name", "prompt", "dice", "likeliest", "reads", "head-name", "asks", "looks-at", "looks-ahead",
-    "expects-change", "next-token", "expects", "role", "role-words", "appeared-head", "winner", "bits-8-parts",
-    "used-compared", "moe-price",
-}  # fmt: skip
-"""Facts that are words or labels, not numbers."""
 LEADS = ("points-lead", "model-lead", "bits-8-cost")
 """Facts that are differences of two measurements, of which small ones are noise."""
 HEADLINE = {"loss", "perplexity", "floor"}
@@ -43,7 +37,7 @@ def after(step: Step) -> list[str]:
 def numbers_in(words: str) -> list[str]:
     """Numerals, and facts that are numbers; a label such as int8 is none."""
     plain = re.sub(r"\{[^{}]*\}|\b(?:int8|fp32|bf16)\b", " ", words)
-    return re.findall(r"\d[\d.,]*", plain) + [name for name in facts_in(words) if bare(name) not in IN_WORDS]
+    return re.findall(r"\d[\d.,]*", plain) + [name for name in facts_in(words) if not is_word(name)]
 
 
 def decides(ask: Ask) -> set[str]:
@@ -108,7 +102,7 @@ def test_noise_is_not_graded(lesson: Lesson):
         if step.ask is None:
             continue
         found = decides(step.ask)
-        for name in found & {*LEADS, "winner"}:
+        for name in found & {*LEADS, "winner", "bits-8-worth"}:
             assert step.ask.choices, f"{step.id}: {name} is noise where it is small"
             assert "alike" in step.ask.choices, step.id
         if found & {*LEADS}:

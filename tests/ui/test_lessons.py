@@ -12,6 +12,7 @@ from playground import training
 from playground.data import corpus_from_language
 from playground.inspection.balance import evenness
 from playground.lessons import vocabulary
+from playground.lessons.judging import judge
 from playground.lessons.progress import Progress
 from playground.lessons.reading import Lesson, all_lessons, find_lesson
 from playground.lessons.scene import NotYet
@@ -131,7 +132,7 @@ def train(visitor: Visitor, lesson: Lesson, step) -> None:
 
 @pytest.mark.parametrize(
     "lesson",
-    [one for one in all_lessons() if one.runs and one.id not in WALKED_IN_A_BROWSER],
+    [one for one in all_lessons() if {*one.runs} - {"own"} and one.id not in WALKED_IN_A_BROWSER],
     ids=lambda lesson: lesson.id,
 )
 def test_a_lesson_with_runs_of_ones_own_is_walked_to_its_end(page, monkeypatch, lesson):
@@ -200,6 +201,26 @@ def test_a_run_ticks_its_step_and_answers_with_its_own_numbers(page, monkeypatch
     assert visitor.progress.answer(lesson, lesson.steps[0]) == answer and " apart." in again["html"]
     others = Here(page, lesson, lesson.steps[0], visitor.progress, visitor.values | {page.visitor: ANNA})
     assert not others.runs("run"), "whose runs are their own"
+
+
+def test_lesson_3_is_about_the_visitors_own_model_of_stories(page):
+    """The newest of characters, also from before the lesson, and judged by its own positions; else the shipped one."""
+    lesson, visitor = find_lesson("one-tokens-journey"), Visitor(page, known("travelling"))
+    tiny = {"steps": 2, "sample_every": 0, "precision": "fp32", "positions": "learned"}
+    jobs = [
+        ended(page.board.start(known("travelling"), form.run_spec(values | tiny, Source(kind), page.limits)))
+        for kind, values in (
+            ("stories", form.size_values("tiny", "stories")),
+            ("stories", form.size_values("tiny", "stories") | {"tokenizer": "word"}),
+            ("sentences", form.size_values("tiny", "sentences")),
+        )
+    ]
+    visitor.does("open", lesson=lesson.id)
+    assert visitor.values[page.model] == jobs[0].id
+    here = Here(page, lesson, lesson.steps[1], visitor.progress, visitor.values)
+    assert judge(here, here.step.ask, "differ").right
+    others = Here(page, lesson, lesson.steps[1], visitor.progress, visitor.values | {page.visitor: ANNA})
+    assert others.about() == "shipped-stories"
 
 
 def test_a_lesson_sets_the_form_whatever_run_the_page_opened_with(page):
@@ -364,6 +385,8 @@ def test_an_answer_that_a_later_step_asks_for_is_covered_until_then():
     ("name", "step", "place", "waits"),
     [
         ("do-experts-help", "verdict", "verdict", "done"),
+        ("do-experts-help", "break", "loads", "done"),
+        ("who-looks-at-whom", "earlier", "other pattern", ""),
         ("who-looks-at-whom", "off", "headline", "done"),
         ("no-peeking", "off", "curve", ""),
     ],
@@ -374,7 +397,7 @@ def test_what_stands_there_before_a_step_is_done_does_not_pass_for_its_answer(pa
     at = next(each for each in lesson.steps if each.id == step)
     here = Here(page, lesson, at, progress, Visitor(page, known("begins nothing")).values)
     answer, selector = progress.answer(lesson, at), PLACES[place].selector
-    assert here.begun() is (step == "off" and name != "no-peeking")
+    assert here.begun() is (name == "who-looks-at-whom")
     for guess, begun, done, first in (
         *((None, begun, done, "guess") for begun in (False, True) for done in (False, True)),
         (20.0, False, False, waits or "begun"), (20.0, True, False, waits),

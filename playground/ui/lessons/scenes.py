@@ -26,6 +26,8 @@ from ..tabs.inspect.selection import Selection, parsed
 from ..tabs.inspect.tested import roles_of
 from ..under_way import left
 
+OWN = "own"
+"""The run that may be from before the lesson, such as the first model."""
 PAIRS = ("with", "without")
 """In a step's `model`: the mixture that this lesson has trained with a balance loss, and the one without."""
 HABIT = "induction"
@@ -65,8 +67,10 @@ class Here(Scene):
 
     def runs(self, name: str) -> list[RunJob]:
         """The visitor's runs that count as the one of this name, the newest last."""
-        needed = self.lesson.runs.get(name, Needed())
-        return [job for job in self._jobs(RunJob) if job.state != "failed" and _fits(needed, job)]
+        needed, jobs = self.lesson.runs.get(name, Needed()), self._jobs(RunJob)
+        if name == OWN:
+            jobs = [job for job in self.page.board.of(self.visitor) if not job.active and job.spec.tokenizer == "char"]
+        return [job for job in jobs if job.state != "failed" and _fits(needed, job)]
 
     def pair_job(self, *, balanced: bool) -> ComparisonJob | None:
         """The newest comparison of this lesson whose mixture was trained with balance, or without."""
