@@ -388,7 +388,7 @@ def test_fields_of_a_view_are_held_to_what_the_model_has(watched):
         made = watched.made("abcabc", view="training", layer=1, head=2, matrix=which, row=2, column=99)
         difference = made["training-weight"].rpartition("in the model</td><td>")[2].partition("<")[0].replace("−", "-")
         assert abs(float(difference)) < 1e-7
-    assert made["training-picture"]["summary"].startswith("Framed: row 2, column 15, step ")
+    assert made["training-picture"]["summary"].startswith("Framed: row 2, column 15, gradient ")
     framed = watched.made("abcabc", view="training", matrix="head.weight")["training-picture"]
     moves, (frame,) = np.abs(drawn(framed)), framed["figure"]["layout"]["shapes"]
     assert moves.max() == moves[int(frame["y0"] + 1), int(frame["x0"] + 1)] > 0, "what moves most is framed"
