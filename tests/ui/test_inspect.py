@@ -395,7 +395,7 @@ def test_fields_of_a_view_are_held_to_what_the_model_has(watched):
     clicked = watched.shown("abcabc", {"slot": "training-picture", "x": 3, "y": 10**9}, view="training").selection
     assert (clicked["row"], clicked["column"]) == (D - 1, 3)
     headline = made["training-headline"]
-    assert "One step lowers the loss from" in headline and "Largest move in output layer" in headline
+    assert "One step of AdamW lowers the loss from" in headline and "Largest move in output layer" in headline
     assert made["training-slips"].count("<details") == 1 and made["training-slips"].count("<p>") == 2
 
 
