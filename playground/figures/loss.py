@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import chain, cycle
 from textwrap import wrap
 from typing import Any
 
@@ -83,7 +83,7 @@ def loss_curve(
     # room at both ends, so that the first and last points are not cut off
     x_axis = axis("step", **({"range": [-0.015 * planned_steps, 1.015 * planned_steps]} if planned_steps else {}))
     labelled = bool(rungs) or not run.recorded  # a live run's baselines come a moment later
-    notes, narrow = gutter_labels(rungs, _HEIGHT, log_y, sayings, validation, losses)
+    notes, narrow = gutter_labels(rungs, _HEIGHT, log_y, sayings, [validation], losses)
     narrow |= {"margin.r": 8, "yaxis.showgrid": False}  # a grid's line would strike through a baseline's name
     if run.best is not None:
         narrow["margin.t"] = 54  # a second row of the legend
@@ -150,26 +150,26 @@ def gutter_labels(
     height: int,
     log_y: bool,
     sayings: Mapping[str, str] | None = None,
-    curve: Sequence[float] = (),
+    curves: Sequence[Sequence[float]] = (),
     losses: Sequence[float] = (),
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """The baselines' names and losses, as labels to the right of the picture that do not overlap.
 
     Also returns the changes for a narrow picture: names above their lines, the best possible loss below its own, or on
-    the other side where the curve ends there. A name that would cover another line, or a name nearer to the curve's
-    end, is left out with its line.
-    The best possible loss always stays. `losses` are all that the picture shows, beside the `curve`.
+    the other side where a curve ends there. A name that would cover a curve's end, another line, or a name nearer to
+    the first curve's end, is left out with its line. The best possible loss always stays. `losses` are all that the
+    picture shows, beside the `curves`.
     """
     if not rungs:
         return [], {}
     places = [height_of(value, log_y) for _, value in rungs]
-    measured = [loss for loss in curve if math.isfinite(loss)]
-    drawn = [height_of(loss, log_y) for loss in (*measured, *losses) if math.isfinite(loss)]
+    measured = [[loss for loss in curve if math.isfinite(loss)] for curve in curves]
+    drawn = [height_of(loss, log_y) for loss in chain(*measured, losses) if math.isfinite(loss)]
     pixel = (height - 100) / (max(places + drawn) - min(places + drawn) or 1.0)
-    passed = sum(measured[-1] < value for _, value in rungs) if measured else 0
+    passed = sum(measured[0][-1] < value for _, value in rungs) if any(measured[:1]) else 0
     labels: dict[int, dict[str, Any]] = {}
     narrow: dict[str, Any] = {}
-    ends = [height_of(loss, log_y) * pixel for loss in measured[-max(2, len(measured) // 4) :]]
+    ends = [height_of(loss, log_y) * pixel for each in measured for loss in each[-max(2, len(each) // 4) :]]
     struck = lambda at: any(abs(at - end) < TALL / 2 for end in ends)  # noqa: E731
     sides = ((-9, 9) if name == "floor" else (9, -9) for name, _ in rungs)
     over = [min((place * pixel + side for side in both), key=struck) for place, both in zip(places, sides)]
@@ -177,7 +177,7 @@ def gutter_labels(
     for i in sorted(range(len(rungs)), key=lambda i: (rungs[i][0] != "floor", abs(i + 0.25 - passed))):
         crossed = any(abs(over[i] - drawn_at * pixel) < TALL / 2 - 1 for drawn_at in places)
         apart = all(abs(over[i] - over[other]) >= TALL for other in seen)
-        if rungs[i][0] == "floor" or (apart and not crossed):
+        if rungs[i][0] == "floor" or (apart and not crossed and not struck(over[i])):
             seen.append(i)
     last = math.inf
     for i in sorted(range(len(rungs)), key=places.__getitem__, reverse=True):  # a small text's bigram may be the worse

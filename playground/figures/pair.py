@@ -46,7 +46,7 @@ def pair_curves(
         log_y: as for `loss_curve`.
     """
     traces = [_trace(curve) for curve in sorted(curves, key=lambda c: c.is_first)]  # the first seed's on top
-    notes, narrow = gutter_labels(rungs, height, log_y, curve=min((c.y for c in curves), key=len, default=()))
+    notes, narrow = gutter_labels(rungs, height, log_y, curves=[curve.y for curve in curves])
     return lines(
         traces,
         height,

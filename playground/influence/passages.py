@@ -112,7 +112,7 @@ def _hashes(tokens: np.ndarray, order: int) -> np.ndarray:
 
 
 def first_copies(corpus: Corpus, passages: Passages) -> np.ndarray:
-    """(P,) for each passage the number of the first one with the same tokens, blanks at their ends apart."""
+    """(P,) For each passage, the number of the first one with the same tokens, ignoring blanks at the ends."""
     tokens, tokenizer = corpus.train.numpy(), corpus.tokenizer
     blank = np.array([not tokenizer.token_text(token).strip() for token in range(corpus.vocab_size)])
     first: dict[bytes, int] = {}

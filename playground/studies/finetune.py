@@ -43,7 +43,7 @@ def tuning_corpus(text: str, tokenizer: Tokenizer, context_length: int = 1, *, n
     if len(corpus.val) <= context_length:
         needed = math.ceil(len(text) * (context_length + 1) / max(len(corpus.val), 1) / 100) * 100
         raise TextError(
-            f"this text has {len(text):,} characters; training this model further needs about {needed:,}. Paste a "
+            f"this text has {len(text):,} characters; to train this model further, you need about {needed:,}. Paste a "
             "longer one"
         )
     unknown, tokens = getattr(tokenizer, "unknown", None), len(corpus.train) + len(corpus.val)

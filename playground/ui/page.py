@@ -144,7 +144,7 @@ class Page:
         return self.reach.origin_of(request), visitor if self.registry.data.knows(visitor) else ""
 
     def share_of(self, request: Any, visitor: str = "") -> str:
-        """The share under which a request counts when work is divided fairly: its network, pages and programs apart.
+        """The key by which work is divided fairly: a request's network, with pages and programs counted separately.
 
         `visitor` is the one whose panel or form sent the request; empty for a program.
         """

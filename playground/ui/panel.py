@@ -311,7 +311,7 @@ def deed_button(text: str, deed: str, *, kind: str = "ghost", **attributes: str 
 
 
 def chip(text: str, move: Mapping[str, Any], **attributes: str | bool) -> str:
-    """A button with a text to try, which changes the selection and is pressed while that holds it. Escaped."""
+    """A button with a text to try. It changes the selection, and looks pressed while that holds the text. Escaped."""
     return move_button(text.replace("\n", " ⏎ "), move, kind="chip", dir="auto", data_try="", **attributes)
 
 

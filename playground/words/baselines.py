@@ -108,7 +108,7 @@ def passed_headline(baselines: Baselines, loss: float, state: str) -> str:
     elif unsure is not None and baselines.clearly(unsure) > CLEARLY:
         return f"Below the {unsure} baseline, but too little text to be sure."
     elif unsure is not None:
-        said = f"it beats the {passed} baseline and about equals the {unsure}"
+        said = f"it beats the {passed} baseline and roughly matches the {unsure}"
     else:
         said = f"it beats the {passed} baseline{f', but not the {ahead}' if ahead else ''}"
     return f"{state}: {said}." if state else f"{said[0].upper()}{said[1:]}."

@@ -121,7 +121,7 @@ tokens = tokenizer({prompt}, return_tensors="pt")
 print(tokenizer.decode(model.generate(**tokens, max_new_tokens=100, do_sample=True)[0]))
 ```
 
-## Does it compute the same?
+## Does it give the same results?
 
 This folder was {parity_in_words(parity)}.
 """

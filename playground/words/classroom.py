@@ -66,7 +66,7 @@ def experiment_words(found: Experiment) -> str:
             parts.append(f"{start}{group.label} ends {size} {side} than {own.label}: more than luck.")
     parts += [_group_words(group, len(found.groups) > 1, found.above_floor) for group in found.groups[:6]]
     if found.thing == "size" and len(found.groups) > 1:
-        parts.append("Each size also has its own steps and learning rate, which may matter.")
+        parts.append("Each size also has its own number of steps and learning rate, which may matter.")
     if found.left_out:
         runs = "1 run is left out: it" if found.left_out == 1 else f"{found.left_out} runs are left out: they"
         parts.append(f"{runs} repeated a seed, changed something else as well, or cannot be compared.")

@@ -30,27 +30,28 @@ def repeated_words(tokens: Sequence[int], first: Sequence[int], used: int) -> st
 
 
 def journey_words(token: str, position: int, layers: Sequence[int], experts: np.ndarray, weights: np.ndarray) -> str:
-    """A token's first choices, layer by layer."""
+    """A token's main experts, layer by layer."""
     way = ". ".join(
         f"Layer {layer}: expert {row[0]} ({share[0]:.2f} of the weight)"
         for layer, row, share in zip(layers, experts, weights)
     )
-    return f"The first choices of token {position} “{token}”. {way}. Framed: the experts it uses."
+    return f"The main experts of token {position} “{token}”. {way}. Framed: the experts it uses."
 
 
 def load_result(loads: Mapping[bool, Evenness]) -> Result:
     """How evenly a layer's experts are used in a model with balance (True) or without, and what balance did to that."""
     E = round(2 ** next(iter(loads.values())).most)
-    equal = f"an equal share is {100 / E:.3g} %."
+    equal = f"An equal share is {100 / E:.3g} %."
     if len(loads) == 1:
         ((balanced, load),) = loads.items()
         which = "With balance" if balanced else "Without balance"
         headline = f"{which}, the busiest of {E} experts gets {100 * load.busiest_share:.0f} % of the load."
         pushed = "Balance pushed towards equal shares. Without it, a few experts may do all the work." * balanced
-        return Result(headline, f"{equal.capitalize()} {pushed}".strip())
+        return Result(headline, f"{equal} {pushed}".strip())
     dead, died = len(loads[True].dead), len(loads[False].dead)
     balanced, unbalanced = 100 * loads[True].busiest_share, 100 * loads[False].busiest_share
-    number = f"The busiest expert gets {unbalanced:.0f} % of the load without it, {balanced:.0f} % with it; {equal}"
+    gets = f"{unbalanced:.0f} % of the load without balance, {balanced:.0f} % with it"
+    number = f"The busiest expert gets {gets}. {equal}"
     if died != dead:
         rather = f", instead of {dead}" if dead else ""
         waste = "They take memory, but see hardly any tokens."
@@ -79,7 +80,7 @@ def specialised_result(sorting: Sorting, kind: tuple[int, Sequence[str]] | None,
         "more often than the average token."
     )
     gain = f"{100 * sorting.learned:.1f} percentage points"
-    more = f"Knowing the token, you guess its expert correctly {gain} more often than without it."
+    more = f"If you know the token, you guess its expert right {gain} more often than if you don't."
     best = f"The best of {RANDOM_ROUTERS} random routers reaches {100 * sorting.random:.1f}."
     return Result(headline, details=f"{how} {more} {best} We count only each token's main expert, on {judged}.")
 

@@ -22,7 +22,7 @@ def result(game: Game, word: Callable[[int], str]) -> str:
     lead = (game.bits(MODEL) - game.bits(YOU)).round(6)
     most = int(lead.argmax() if gap > 0 else lead.argmin())
     who = "You beat the model" if gap > 0 else "The model beat you"
-    return f"{said}{who} by {abs(gap)} point{'s' * (abs(gap) != 1)}, mostly on “{word(most)}”."
+    return f"{said}{who} by {abs(gap)} point{'s' * (abs(gap) != 1)}. “{word(most)}” made the largest difference."
 
 
 def luck(game: Game) -> str:

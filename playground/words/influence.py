@@ -17,9 +17,9 @@ NO_RULES = (CHANCE, NEXT, WORD, SPELLING, ENDS)
 """Kinds of tokens that no rule of a grammar's own decides."""
 HINT = "A hint: this passage may have helped most."
 LITTLE = "This passage may have helped a little more than others."
-LOWERING = "A hint: these may make it less likely. Small values may be chance."
+LOWERING = "A hint: these passages may make the words less likely. Small values may be chance."
 COMMON = "Any text in this style repeats such pieces, so copying proves nothing here."
-RARE = "So the model may know parts of this by heart."
+RARE = "So the model may know {} by heart."
 RULE = 0.2
 """A rule is named that decides at least this part of the influence."""
 SLIGHT = 0.1
@@ -40,7 +40,7 @@ FEWEST_PROOFS = 5
 """With fewer sets of passages, a rank correlation is mostly luck."""
 AVERAGES = "Averages over seeds are geometric means."
 ANOTHER = "Test the same passages again to add a seed; three give an interval."
-PROOFS = ("Removed passages", "Influence, largest = 1", "These words get", "Without random passages")
+PROOFS = ("Removed passages", "Influence, largest = 1", "These words get", "With random passages removed")
 """The head of a table of proofs."""
 KEPT_SAME = "Removed passages are replaced by others of the same length, so all other batches stay the same."
 
@@ -50,13 +50,14 @@ def copied_sentence(copied: Copied) -> str:
     pieces = f"of {LONG} characters or more"
     if not copied.share:
         return f"No piece {pieces} is copied."
+    part = "parts of this"
     number = f"{percent(copied.share, 0)} of this answer also occurs in the training text, in pieces {pieces}."
     if copied.whole:
-        number = "The whole answer occurs in the training text."
+        part, number = "this", "The whole answer occurs in the training text."
     if copied.usual is None:
         return number
-    meaning = RARE if copied.unusual else COMMON if copied.usual > SAME else ""
-    return f"{number} Of a text that the model never saw, {percent(copied.usual, 0)} does. {meaning}".strip()
+    meaning = RARE.format(part) if copied.unusual else COMMON if copied.usual > SAME else ""
+    return f"{number} A text that the model never saw overlaps by {percent(copied.usual, 0)}. {meaning}".strip()
 
 
 def copied_result(copied: Copied, match: Match) -> Result:
@@ -73,7 +74,7 @@ def passage_result(selected: str, count: int, ranked: Ranked | None) -> Result:
     if ranked is None:
         return Result(number)
     if count >= FREQUENT:
-        return Result("No single passage explains it.", f"{number} {LITTLE}" if ranked.raising else number)
+        return Result("No single passage explains it.", number)
     return Result(HINT if ranked.raising else "No passage makes these words likelier.", number)
 
 
@@ -159,7 +160,7 @@ def mean_share(nats: Sequence[float]) -> str:
 
 def score_sentence(count: int, correlation: float) -> str:
     """How well the predicted effects of so many sets of passages did, whatever words they were about."""
-    tested = f"{count} sets of passages were tested with this model, for any words"
+    tested = f"In all, {count} sets of passages were tested with this model"
     if count < FEWEST_PROOFS:
         return f"{tested}: too few for a rank correlation."
     return f"{tested}. Their predicted and actual effects have a rank correlation of {signed(correlation)}."

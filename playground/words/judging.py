@@ -21,7 +21,7 @@ def judged_headline(share: Share, language: Language, *, nearly_best: bool = Fal
     if nearly_best:
         return f"Nearly the best loss, yet only {share.right:,} of {share.of:,} {units} are {right}."
     if share.right in (0, share.of):
-        return f"{'All' if share.right else 'None'} of its {share.of:,} {units} are {right}."
+        return f"{f'All {share.of:,} of its' if share.right else f'None of its {share.of:,}'} {units} are {right}."
     part = share.right / share.of
     parts = ((0.9, "Nearly all"), (0.6, "Most"), (0.4, "About half"), (0.1, "Some"), (0.0, "Few"))
     most = next(word for least, word in parts if part >= least)
@@ -45,7 +45,7 @@ def parsed_summary(parsed: ParsedText) -> str:
     elif parsed.begun_with is None and not words:
         words.append(f"No complete {unit} yet.")
     if parsed.fault is not None:
-        word = parsed.fault.word.replace("\n", "line break")
+        word = parsed.fault.word.replace("\n", "⏎")
         where = f" in the unfinished {unit}" if share.of and share.right == share.of else ""
         shown = f", “{word}”" if word and f"“{word}”" not in parsed.fault.rule else ""
         words.append(f"The first mistake{where}{shown}: {parsed.fault.rule}.")

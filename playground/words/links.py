@@ -8,7 +8,7 @@ from ..links import RunCard
 
 
 def repetition_in_words(card: RunCard, evaluations: Mapping[str, Sequence[float]], machine: str) -> tuple[str, str]:
-    """How the losses of a run with a card's text and settings compare with the card's: a notice's tone, and words.
+    """The tone and words of a notice: how a repeated run's losses compare with those on its card.
 
     Args:
         evaluations: columns of `training.History.evaluations`.
@@ -18,8 +18,8 @@ def repetition_in_words(card: RunCard, evaluations: Mapping[str, Sequence[float]
     compared = [(step, found[step], expected) for step, _, expected in card.losses if step in found]
     if not compared:
         return "info", "The first loss comes in a moment."
-    theirs = card.machine or "an unknown machine"
-    machines = "" if card.machine == machine else f" It ran on “{machine}”, the link's run on “{theirs}”."
+    theirs = f", the link's run on “{card.machine}”" if card.machine else ". The link does not name its machine"
+    machines = "" if card.machine == machine else f" It ran on “{machine}”{theirs}."
     step, loss, expected = compared[-1]
     if gaps := [row for row in compared if f"{row[1]:.4f}" != f"{row[2]:.4f}"]:
         step, loss, expected = gaps[-1]

@@ -33,8 +33,8 @@ def unknown_in_words(score: Score, name: str) -> str:
     """How much of a text a model cannot read, if there is anything; after other sentences."""
     if not score.unknown:
         return ""
-    tokens = f"{score.unknown:,} token{'s' * (score.unknown != 1)}"
-    return f" Unknown to {name}: {tokens}, which makes its score look too good."
+    tokens = f"{score.unknown:,} of the tokens"
+    return f" The model {name} does not know {tokens}, so its score looks too good."
 
 
 def _judged_on(score: Score) -> str:

@@ -89,7 +89,7 @@ def _numbers(state: State) -> str:
         above = "" if state.left is None else f", {from_the_best(state.left)}"
         return f"The validation loss is {state.now:.4f}{above}."
     lower = f"{abs(state.fell):.4f} {'lower' if state.fell >= 0 else 'higher'}"
-    words = f"Of the evaluations since step {state.since:,}, the later half averages {lower} than the earlier half."
+    words = f"Since step {state.since:,}, the later half of the evaluations averages {lower} than the earlier half."
     if state.kind != LEARNING and state.now - lowest > 5e-5:
         words += f" The lowest loss was {lowest:.4f}, at step {step:,}; the last is {state.now:.4f}."
     return words

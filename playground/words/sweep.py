@@ -27,10 +27,10 @@ def sweep_result(rows: Sequence[Row], name: str) -> Result:
     if math.isinf(margin):
         details = f"With {second.value}, the loss is {difference:.4f} higher. With one seed, this may be luck."
         return Result(f"{name} {best.value} is ahead, with one seed.", number, details)
-    interval = f"The ± is a {CERTAINTY} % interval over seeds, compared in pairs"
+    interval = f"The ± is a {CERTAINTY} % interval, comparing the runs seed by seed"
     if difference > margin:
         details = f"Next is {second.value}: its loss is {difference:.4f} ± {margin:.4f} higher. {interval}."
-        return Result(f"{name} {best.value} is best of the {len(rows)} tried.", number, details)
+        return Result(f"{name} {best.value} is the best of the {len(rows)} tried.", number, details)
     details = f"The two best differ by {difference:.4f} ± {margin:.4f}, which luck can explain. {interval}."
     others = [(row.value, *behind(row, best)) for row in complete(rows) if row is not best]
     alike = [best.value, *(value for value, more, margin in others if more <= margin)]

@@ -12,7 +12,7 @@ from ..training.verdict import CERTAINTY
 from .numbers import estimate
 from .result import Result
 
-INTERVAL = f"Each ± is a {CERTAINTY} % interval of the change, from its spread between pieces of the text."
+INTERVAL = f"Each ± is a {CERTAINTY} % interval of the change, estimated from pieces of the text."
 ORIGINS = {"run": "The run", "old": "Old text", "new": "New text"}
 """Where a prompt comes from, by its name in `Measured`."""
 LACKING = "The model chose “\N{REPLACEMENT CHARACTER}”, its token for unknown characters."
@@ -27,7 +27,8 @@ def lacking_words(name: str, lacking: Sequence[str], kind: str) -> str:
 
 def needed_words(name: str, tokens: int, kind: str) -> str:
     """How long a text must be to train this model further; `kind` is its tokenizer's."""
-    return f"Training “{name}” further needs about {tokens:,} {'characters' if kind == 'char' else 'tokens'} of text."
+    unit = "characters" if kind == "char" else "tokens"
+    return f"To train “{name}” further, you need about {tokens:,} {unit} of text."
 
 
 def tuning_result(before: Measured, after: Measured, baselines: Baselines | None = None) -> Result:

@@ -142,11 +142,14 @@ def test_rungs_the_best_moment_and_differences_are_drawn_where_they_fit():
         assert [i for i in range(4) if narrow[f"shapes.{i}.visible"]] == named, "no line without its name"
     low, near = run(20), [("uniform", 4.0), ("unigram", 3.12), ("bigram", 2.9)]
     low.evaluations["train_loss"][-1] = 0.1
-    for level, both in ((2.0, False), (3.0, True)):
+    for level, both in ((2.0, False), (2.97, True)):
         low.evaluations["val_loss"][:] = [level] * len(low.evaluations["step"])
         narrow = loss_curve(low, near)["layout"]["meta"]["narrow"]
         assert narrow["annotations.1.visible"] and narrow["annotations.2.visible"] == both, "the axis is long"
     assert narrow["annotations.2.yshift"] == -9 and not narrow["yaxis.showgrid"], "no line strikes through a name"
+    curves = [pair.Curve(kind, kind, [0, 1, 2], [4.0, end, end]) for kind, end in (("dense", 1.95), ("moe", 2.1))]
+    narrow = pair.pair_curves(curves, [("uniform", 4.0), ("bigram", 2.02), ("floor", 0.5)])["layout"]["meta"]["narrow"]
+    assert not narrow["annotations.1.visible"], "above its line it would cover one curve, below it the other"
     layout = loss_curve(run(30), RUNGS, log_y=True)["layout"]
     assert [shape["y0"] for shape in layout["shapes"]] == [value for _, value in RUNGS]
     assert [10 ** note["y"] for note in layout["annotations"]] == pytest.approx([value for _, value in RUNGS])

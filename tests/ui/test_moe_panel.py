@@ -123,6 +123,10 @@ def test_the_chosen_model_brings_its_pair_along(served):
     alone = Visit(served, "kira", "shipped-stories")
     alone.look()
     assert alone.selection["mixture"] == ids["moe"]
+    own = ids["moe"]
+    for alone.model, pair in ((SHIPPED[1], SHIPPED[1]), ("shipped-induction", own), ("shipped-stories", own)):
+        alone.look()
+        assert alone.selection["mixture"] == pair, "an own pair comes back, the recorded one does not"
     # the same pair without balance fills one fold, and nothing else of the tab
     alone.look(loads=True)
     (alike,) = alone.slots["load"]["figure"]["data"]
@@ -275,7 +279,7 @@ def test_bad_choices_are_answered_in_sentences(tab):
     shown = tab.look(breaking=True, prompt="the ", layer=0, off=[0, 1, 2])
     assert "at most 2" in shown["breaking-result"]["problem"] and "at most 2" in shown["breaking-next"]["problem"]
     shown = tab.look("all_experts", breaking=True, prompt="the ", off=[1])
-    assert "are silenced" in shown["breaking-note"] and "The loss " in shown["breaking-result"]
+    assert "no other replaces it" in shown["breaking-note"] and "The loss " in shown["breaking-result"]
     wild = tab.look(breaking=True, prompt="the ", layer="0; drop", off=[0, 99, "x"])["chosen"]
     assert wild["layer"] in (0, 1) and wild["off"] is None, "what makes no sense is as it is at first"
 

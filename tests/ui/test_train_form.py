@@ -317,7 +317,7 @@ def test_a_model_that_is_trained_further_sets_how_and_what_was_set_by_hand_stays
     capitals = follow(start | {"text": "Kim and Pat saw a dog. " * 200}, "text")["contents"]
     assert "no token" not in capitals, "it reads them as small letters"
     assert "lack 100 % of this text" in follow(start | {"text": "Ὀδυσσεύς" * 300}, "text")["contents"]
-    assert "further needs about" in follow(start | {"text": "a dog sat. " * 20}, "text")["contents"]
+    assert "further, you need about" in follow(start | {"text": "a dog sat. " * 20}, "text")["contents"]
     notes = [follow(start | {"text": "", "further": further}, "further")["contents"] for further in (True, False)]
     assert ["2,000 characters" in note for note in notes] == [False, True], "one number"
     assert "lack" not in follow(start | {"further": False}, "further")["contents"]

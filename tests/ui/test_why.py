@@ -8,6 +8,7 @@ from playground.influence.verbatim import Copied
 from playground.service.why import ProofJob, SearchJob
 from playground.storage import Checkpoint
 from playground.ui.panel import Asked
+from playground.ui.tabs.generate import why as tab
 from playground.ui.tabs.generate.why import _shown
 from tests.ui.generating import CHECKPOINT, Generating
 from tests.ui.runs import ended, small_spec, until
@@ -50,12 +51,19 @@ def test_from_the_question_to_the_proof(house, monkeypatch):
     assert "occurs nowhere" in house.made("why-answer", why=why | {"first": 34, "last": 38}), "out of the piece"
     passages = house.made("why-passages", why=why)
     others = house.made("why-more", why=why).partition("<h3>More passages</h3>")[2]
-    raising, lowering = others.split("A hint: these may make it less likely.")
+    raising, lowering = others.split("A hint: these passages may make the words less likely.")
     assert raising.count("checkbox") == raising.count("of the first passage") > 0 and "checked" not in others
     assert lowering.count("Influence: −") == 2
     assert "<h3>" not in passages, "one headline: the answer"
     assert "<mark>a dog ran</mark> to the sea" in _shown("a dog ran to the sea", "the a dog ran"), "no stray “the”"
     assert "the <mark>dog</mark> ran in the sun." in passages and 'data-field="passage-0" checked' in passages
+    with monkeypatch.context() as often:
+        often.setattr(tab, "FREQUENT", 10)
+        often.setattr("playground.words.influence.FREQUENT", 10)
+        assert "No single passage" in house.made("why-answer", why=why)
+        assert not house.made("why-passages", why=why) + house.made("why-proof", why=why), "nothing is offered above"
+        assert house.made("why-more", why=why).count("checked") == 1 and "Prove it" in house.made("why-try", why=why)
+    assert not house.made("why-try", why=why)
     assert re.search(r"Prove it.* It takes under a minute( \(a guess\))?\.", house.made("why-proof", why=why))
     house.why.prove(asked(why=why, **{"passage-0": True}))
     until(lambda: all(job.settled for job in house.page.board.of(house.visitor, kind=ProofJob)))

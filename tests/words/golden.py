@@ -389,6 +389,7 @@ def of_influence() -> Iterator[Case]:
     whole = dataclasses.replace(ranked, measured=1200, moments=1)
     yield "all passages, the last weights", influence.ranking_details(whole)
     yield "a strength", influence.strength(0.4, 1.0)
+    yield "the passages of words that occur often", influence.LITTLE
     yield "the other side", f"{influence.LOWERING} {influence.strength(-0.134, 1.0)}"
     sure, unsure = Trial(0, -3.5, -0.2), Trial(1, -0.4, -0.6)
     yield "one seed", influence.proof_result([sure], -0.1, [1], 1, "the fox")

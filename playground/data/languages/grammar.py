@@ -164,7 +164,7 @@ class Grammar:
         kind = next(kinds[text] for text in same if alike[text] >= most)
         possible = tuple(sorted(text for text in same if alike[text] >= most and kinds[text] == kind))
         if word[0].isalpha() and word[0] not in self._kinds and self.language.spelled:
-            why, kind = f"“{word[0]}” is no word of this language", SPELLING
+            why, kind = f"“{word[0]}” is not a word in this language", SPELLING
         else:
             why = self.language.broken(kind, word[0], possible if len(possible) <= _FEW else ())
         return Fault(*word.span(), word[0], kind, why)

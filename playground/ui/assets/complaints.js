@@ -54,7 +54,7 @@
   let away = null;
   async function waitForServer() {
     if (away) return;
-    away = tell("The server does not answer. This page waits for it to come back.", 0, "warning", "status") ?? {};
+    away = tell("The server is not responding. This page waits for it to come back.", 0, "warning", "status") ?? {};
     for (;;) {
       await new Promise((done) => setTimeout(done, 1500));
       const answer = await fetched("status", { cache: "no-store" }).catch(() => null);

@@ -51,9 +51,9 @@ FIELDS: tuple[Field, ...] = (
           titled(NORM_PLACEMENTS, pre="before (pre)", post="after (post)")),
     Field("activation", "Activation", "The nonlinear function in the MLP.", "parts",
           titled(ACTIVATIONS, relu="ReLU", gelu="GELU", relu2="squared ReLU", swiglu="SwiGLU (gated)")),
-    Field("attention_layout", "Q, K and V matrices", "One matrix, or one per head; both compute the same.",
+    Field("attention_layout", "Q, K and V matrices", "One matrix, or one per head; the results are the same.",
           "parts", titled(ATTENTION_LAYOUTS, fused="one projection", separate_heads="list of heads")),
-    Field("init_std", "First weights", "1/√inputs starts a few tenths of a nat above guessing but learns faster. "
+    Field("init_std", "Initial weights", "1/√inputs starts a few tenths of a nat above guessing but learns faster. "
           "0.02 starts level with guessing.", "parts",
           (("1/√inputs", FOLLOWS), ("0.02 (GPT-2)", 0.02))),
     Field("qk_norm", "Normalise queries and keys", "Keeps scores small at high learning rates.", "parts"),
@@ -91,8 +91,8 @@ FIELDS: tuple[Field, ...] = (
           (("automatic", "auto"), ("fp32", "fp32"), ("bf16", "bf16"), ("fp16 (GPU)", "fp16"))),
     Field("eval_every", "Steps between evaluations", "Fewer steps: more points, a little slower.", "learning",
           least=1, most="steps"),
-    Field("patience", "Patience", "Stop after this many evaluations clearly above the best while training loss still "
-          "falls; 0: never. The best weights are kept either way.", "learning", least=0, most="steps"),
+    Field("patience", "Patience", "Stop after this many evaluations clearly above the best, if the training loss "
+          "still falls. 0: never. The best weights are kept either way.", "learning", least=0, most="steps"),
     Field("sample_every", "Steps between samples", "Fewer steps: more samples; 0: none.", "learning",
           least=0, most="steps"),
     Field("seed", "Seed", "The same seed gives the same run on the same kind of machine.", "learning", least=0,

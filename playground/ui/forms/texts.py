@@ -32,7 +32,7 @@ SOURCES = {**EXAMPLES, OWN_TEXT: "My own text"}
 EXAMPLE = "example"
 NOTES = {
     **{name: language.note for name, language in LANGUAGES.items()},
-    SENTENCES: "Twenty short sentences in words. Sixteen for training, four for validation.",
+    SENTENCES: "Twenty short sentences; each word is a token. Sixteen for training, four for validation.",
 }
 ENOUGH = "2,000 characters are enough to begin; 100,000 teach much more."
 PROMPTS = {

@@ -11,7 +11,7 @@
 (() => {
   "use strict";
 
-  const SILENT = { problem: "The server does not answer. Try again in a moment." };
+  const SILENT = { problem: "The server is not responding. Try again in a moment." };
 
   /** Nothing is kept of this visitor any more: the page begins as somebody else's. */
   function anew() {

@@ -108,7 +108,7 @@
       for (let last; last !== at.answered; ) await (last = at.answered);
       const { count } = at.newest, values = { ...named(form, list), ...at.told }, { ask } = window["playground"];
       /** @type {Answer} */
-      const answer = await ask(`/do/${form.name}`, { visitor: await visitor(), selection: { values, pressed: true } }).catch(() => ({ problem: "The server does not answer. Try again in a moment." }));
+      const answer = await ask(`/do/${form.name}`, { visitor: await visitor(), selection: { values, pressed: true } }).catch(() => ({ problem: "The server is not responding. Try again in a moment." }));
       if (answer.problem) window["playgroundComplain"]?.(answer.problem);
       if (answer.begun) {
         window["playground"].news.look();

@@ -61,7 +61,7 @@
       element.setAttribute("aria-busy", "true");
       const sure = (desk.querySelector(".bet-how :checked") ?? desk.querySelector(".bet-how [checked]")).value;
       const selection = { ...root.panel.selection(), bet: { game: board.game, round: board.round, choice, sure } };
-      const answer = await ask("/do/bet", { visitor: known.visitor, selection }).catch(() => ({ problem: "The server does not answer. Bet again in a moment." }));
+      const answer = await ask("/do/bet", { visitor: known.visitor, selection }).catch(() => ({ problem: "The server is not responding. Bet again in a moment." }));
       element.removeAttribute("aria-busy");
       if (!answer.problem) return root.panel.move({});
       sent = false;

@@ -14,7 +14,7 @@
   /** @param {any} root the panel's form */
   function why(root) {
     const box = root.querySelector(".written"), button = root.querySelector(".why-button");
-    const heading = root.querySelector(".selected-words h2"), marks = root.querySelector("[data-slot=why-marks]");
+    const heading = root.querySelector(".selected-words h2"), given = root.querySelector(".selected-words output"), marks = root.querySelector("[data-slot=why-marks]");
     /** @type {Range | null} */
     let range = null;
     /** @type {{copied: [number, number][], asked: [number, number]} | null} what the panel answers */
@@ -39,7 +39,9 @@
       const [sample, first, last] = chosen;
       answered = null;
       choose(chosen);
-      heading.textContent = `“${root.written().samples[sample].pieces.slice(first, last + 1).join("").trim()}”`;
+      const { pieces, chances } = root.written().samples[sample];
+      heading.textContent = `“${pieces.slice(first, last + 1).join("").trim()}”`;
+      given.textContent = root.percent(chances.slice(first, last + 1).reduce((/** @type {number} */ all, /** @type {number} */ one) => all * one, 1));
       if (root.panel.selection().why) root.panel.move({ why: null });
     }
 

@@ -59,6 +59,7 @@
     let tails = []; // per sample, the text node of what no token's element shows yet
 
     root.written = () => text;
+    root.percent = percent;
     root.pick = pick;
     root.unlikeliest = () => text && surprising(text).join(":");
 
@@ -90,7 +91,7 @@
           if (!answer.ok || !answer.body) take(await answer.json().catch(() => ({ problem: "The server gave no answer." })));
           else await each(answer.body, (line) => signal.aborted || take(line, from));
         } catch {
-          if (!signal.aborted) problem = "The server does not answer. Try again in a moment.";
+          if (!signal.aborted) problem = "The server is not responding. Try again in a moment.";
         }
       });
       if (newest.count !== mine) return; // a newer text is shown

@@ -70,7 +70,7 @@ name="temperature" min="0" max="3" step="0.05" aria-label="Temperature, from saf
 <p class="written-old quiet"></p></div>
 <p class="quiet tint-words">Tinted: less likely. Tap a token, or select words.</p></div>
 <div class="card choice-card stays">{slot("choice", class_="stack")}
-<div class="selected-words stack"><h2></h2>
+<div class="selected-words stack"><h2></h2><p class="quiet">The model gave it <output></output>.</p>
 <div>{why.BUTTON.format("primary", "")}</div></div></div>{why.TEMPLATE}</div>
 <details class="fold scores"><summary>How the score became a probability</summary>{slot("choice-table")}</details>
 <details class="fold" data-fold="game"><summary>{game.TITLE}</summary>{game.TEMPLATE}</details>

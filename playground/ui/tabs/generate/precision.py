@@ -65,7 +65,7 @@ def _row(way: InPrecision, written: int) -> list[Any]:
     if way.parts_at is not None:
         parts = theme.Cell(f"token {way.parts_at + 1}", way.parts_at + 1)
     else:
-        parts = theme.Cell("–" if way.name == "fp32" else f"not in {written} tokens")
+        parts = theme.Cell("–" if way.name == "fp32" else f"nowhere in {written} tokens")
     return [
         way.name,
         theme.Cell(bytes_text(way.nbytes), way.nbytes),

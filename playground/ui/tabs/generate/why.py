@@ -15,13 +15,14 @@ from ....data import Corpus
 from ....figures.influence import effects
 from ....influence.proof import rank_correlation
 from ....influence.ranking import Passage, Ranked
-from ....influence.verbatim import SOURCES, Copied, Match, SuffixArray, copied
+from ....influence.verbatim import FREQUENT, SOURCES, Copied, Match, SuffixArray, copied
 from ....kept import Kept
 from ....service.pace import Pace
 from ....service.why import ProofJob, Question, SearchJob, by_claim, corpus_of, proofs_of, prove_it, scores_of, search
 from ....storage import Checkpoint
 from ....words.influence import (
     HINT,
+    LITTLE,
     LOWERING,
     PROOFS,
     copied_result,
@@ -52,7 +53,7 @@ INSIDE = re.compile(f"(?<={LETTER}){LETTER}")
 """A letter within a word."""
 
 BUTTON = '<button type="button" class="{} why-button" data-do="why" data-reveal="why-title"{}>Why?</button>'
-TEMPLATE = f"""<div class="card why-card" data-if="why"><div class="line tight">
+TEMPLATE = f"""<div class="card why-card stays" data-if="why"><div class="line tight">
 {slot("why-title", tag="h2", class_="grow")}
 {move_button("×", {"why": None}, kind="link close", title="Close", aria_label="Close")}</div>
 <div data-slot="why-marks" data-own hidden></div>{slot("why-answer", class_="stack")}
@@ -60,7 +61,7 @@ TEMPLATE = f"""<div class="card why-card" data-if="why"><div class="line tight">
 {slot("why-proof", class_="stack")}{slot("why-proven", class_="stack")}
 <div data-if="why_scored">{chart_place("why-scores", height=240, save_name="proofs")}</div>
 <details class="why-details"><summary>Details</summary><div class="stack">{slot("why-more", class_="stack")}
-{slot("why-copied", class_="stack")}</div></details></fieldset></div>"""
+{slot("why-try", class_="stack")}{slot("why-copied", class_="stack")}</div></details></fieldset></div>"""
 
 _indexes, _copied = Kept(entries=6, megabytes=500), Kept(entries=64, megabytes=8)
 
@@ -172,7 +173,9 @@ class Why:
             "why-marks": Slot(about, lambda: _marks(checkpoint, chosen, found()[0]), slow=True),
         }
         if known is None:
-            nothing = dict.fromkeys(("why-passages", "why-proof", "why-proven", "why-more"), Slot(None, lambda: ""))
+            nothing = dict.fromkeys(
+                ("why-passages", "why-proof", "why-proven", "why-more", "why-try"), Slot(None, lambda: "")
+            )
             return slots | nothing, False
         question, corpus = known
         proofs = proofs_of(page.board, visitor, model_id)
@@ -181,14 +184,26 @@ class Why:
         mine = [each for each in proofs if each.question == question]
         refused = sent.get("refused") or ""
         state = job and (job.id, job.version), refused
-        listed = lambda part: _ranked_html(ranked, question, corpus)[part]  # noqa: E731
-        slots["why-passages"] = Slot((*about, state), lambda: listed(0) if ranked else _search_html(job, refused))
-        slots["why-more"] = Slot((*about, ranked is None), lambda: listed(1) if ranked else "")
         ready = ranked is not None and bool(ranked.raising)
-        marks = ready, going and (going.id, going.version), failed and failed.id
-        slots["why-proof"] = Slot(
-            marks, lambda: _proof_html(going, failed, checkpoint, page.board.pace) if ready else ""
-        )
+        folded = lambda: ready and _unexplained(*found(), checkpoint, chosen)  # noqa: E731
+
+        def passages() -> tuple[str, str]:  # above the fold and in it
+            if ranked is None:
+                return _search_html(job, refused), ""
+            first, others = _ranked_html(ranked, question, corpus)
+            return ("", f"{theme.quiet(LITTLE)}{first}{others}") if folded() else (first, others)
+
+        def proof(*, inside: bool) -> str:
+            shown = ready and inside == (folded() and going is None)
+            return _proof_html(going, failed, checkpoint, page.board.pace) if shown else ""
+
+        marks = *about, ready, going and (going.id, going.version), failed and failed.id
+        slots |= {
+            "why-passages": Slot((*about, state), lambda: passages()[0], slow=ready),
+            "why-more": Slot((*about, ranked is None), lambda: passages()[1], slow=ready),
+            "why-proof": Slot(marks, lambda: proof(inside=False), slow=ready),
+            "why-try": Slot(marks, lambda: proof(inside=True), slow=ready),
+        }
         slots["why-proven"] = Slot((len(mine), ready), lambda: _proven_html(mine, job, corpus) if ready else "")
         predicted, actual = scores_of(proofs)
         score = rank_correlation(predicted, actual)
@@ -273,6 +288,12 @@ def _answer_html(
     hint = theme.quiet(HINT) if ranked is not None and ranked.raising else ""
     source = _source(held.sources[0], held.end - held.start, text, selected)
     return theme.result(copied_result(found, held)) + source + hint
+
+
+def _unexplained(found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: Chosen) -> bool:
+    """Whether the selection occurs so often that no single passage explains it: passages and proof are folded away."""
+    selected, held, _ = _selected(found, checkpoint, chosen)
+    return bool(selected) and not found.explains(held) and corpus.learned().text.count(selected) >= FREQUENT
 
 
 def _copied_html(found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: Chosen) -> str:
@@ -393,7 +414,7 @@ def _proof_html(going: ProofJob | None, failed: ProofJob | None, checkpoint: Che
         doing = f"Training twice: step {round(going.view().done * steps):,} of {steps:,}"
         return _under_way(going, doing, going.left(pace.seconds))
     said = theme.notice(failed.message, "error") if failed is not None else ""
-    does = "This trains two models: one without the ticked passages, one without the same number of random ones."
+    does = "This trains two models: one without the ticked passages, one without as many random passages."
     if checkpoint.training is not None:
         does += f" It takes {theme.about(ProofJob.seconds(checkpoint, pace.seconds))}{' (a guess)' * pace.guesses}."
     return f'{said}<div class="line">{deed_button(ProofJob.BUTTON, "prove", kind="ghost")}{theme.quiet(does)}</div>'

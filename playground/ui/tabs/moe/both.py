@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Sequence
 
 from ....engine import SamplingConfig, stream
@@ -35,18 +36,23 @@ def slots(at: At) -> dict[str, Slot]:
 
 
 def texts(pair: Sequence[Checkpoint], ids: Sequence[list[int]], rules: SamplingConfig) -> str:
-    """What both models write, each after the last line of its prompt, with a mark where they part, as HTML."""
+    """What both models write, each after the last line of its prompt, the first word that differs marked, as HTML."""
     given, new = [], []
     for checkpoint, tokens in zip(pair, ids):
         given.append(checkpoint.tokenizer.decode(tokens).rpartition("\n")[2])
         streamed = stream(checkpoint.model, checkpoint.tokenizer, tokens, TOKENS, rules, shared=True)
         new.append("".join(token.text for _, (token,) in streamed))
     same = next((i for i, (a, b) in enumerate(zip(*new)) if a != b), min(map(len, new)))
+    begin = same - len(re.search(r"\S*$", new[0][:same])[0])
+    word = re.compile(r"\s*\S*")
     cards = "".join(
         f'<div>{badge(name, kind)}<p class="sample" dir="auto"><span class="prompt">{html.escape(start)}</span>'
-        f'{html.escape(text[:same])}<mark class="parted-{kind}">{html.escape(text[same:])}</mark></p></div>'
+        f'{html.escape(text[:begin])}<mark class="parted-{kind}">{html.escape(word.match(text, begin)[0])}</mark>'
+        f"{html.escape(text[word.match(text, begin).end() :])}</p></div>"
         for name, kind, start, text in zip(("Dense", "MoE"), ("dense", "moe"), given, new)
     )
     place = f"after {same:,} character{'s' * (same > 1)}" if same else "at the first token"
-    words = "Both wrote the same." if new[0] == new[1] else f"With the same random numbers, the texts diverge {place}."
+    words = "Both wrote the same text."
+    if new[0] != new[1]:
+        words = f"With the same random numbers, the texts diverge {place}."
     return f'<h3>{words}</h3><div class="by-temperature">{cards}</div>'

@@ -52,7 +52,7 @@ def slots(at: At) -> dict[str, Slot]:
     visited, weights = (each[i, 0, -1].tolist() for each in (routed.experts, routed.weights))  # by the last token
     chosen = tuple(visited[:1]) if c.off is None else c.off
     if K == E:
-        notes = [*notes, f"Every token uses all {E} experts, so no other can take over. Here they are silenced."]
+        notes = [*notes, f"Every token uses all {E} experts. If you switch one off, no other replaces it."]
     here = (*at.about, tuple(ids), c.layer)
     edited = (*here, chosen)
     names = {str(layer): str(layer) for layer in layers}

@@ -21,7 +21,7 @@ CLICKED = {"expert-costs": breaking.clicked}
 """Chart → the function for a click in it."""
 ADDRESS = "dense mixture curve routing loads experts breaking figures texts prompt typed layer token"
 """The fields of the selection that the page's address holds."""
-OF_MODEL = "dense mixture pair layer token off worth"
+OF_MODEL = "layer token off worth"
 """The fields that are kept separately for each model."""
 
 

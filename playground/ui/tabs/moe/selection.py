@@ -38,6 +38,8 @@ class Selection(Selected):
     """The dense model's id; empty for the chosen model's pair."""
     pair: str = ""
     """Both ids in one word, as in the drop-down; they override `dense` and `mixture`."""
+    seen_with: str = ""
+    """The model that was chosen when this pair was shown."""
     curve: str = "loss"
     routing: bool = False
     loads: bool = False
@@ -140,8 +142,11 @@ def at(page: Page, visitor: str, chosen: Selection) -> At:
         return At(page, visitor, _with(chosen, _ids(going)), going)
     known = pairs(page, visitor)
     given = tuple(chosen.pair.split(" ")) if chosen.pair else (chosen.dense, chosen.mixture)
-    wanted = [given, tuple(f"shipped-{each}" for each in given)]
-    wanted += [pair for name in (*reversed(given), chosen.model) for pair in known if name in pair]
+    having = lambda *names: [pair for name in names for pair in known if name in pair]  # noqa: E731
+    if chosen.seen_with in ("", chosen.model) or chosen.pair != f"{chosen.dense} {chosen.mixture}":
+        wanted = [given, tuple(f"shipped-{each}" for each in given), *having(*reversed(given), chosen.model)]
+    else:  # another model was chosen meanwhile: it brings its pair along, or else an own pair stays
+        wanted = having(chosen.model) + [given] * (given != SHIPPED)
     ids = next((pair for pair in wanted if pair in known), next(iter(known), ("", "")))
     job = next((job for job in jobs if _ids(job) == ids and len(job.learned) == 2), None)
     return At(page, visitor, _with(chosen, ids), job)
@@ -185,4 +190,4 @@ def _ids(job: ComparisonJob) -> tuple[str, str]:
 
 
 def _with(chosen: Selection, ids: tuple[str, str]) -> Selection:
-    return chosen.moved(dense=ids[0], mixture=ids[1], pair=" ".join(ids))
+    return chosen.moved(dense=ids[0], mixture=ids[1], pair=" ".join(ids), seen_with=chosen.model)

@@ -44,7 +44,7 @@ def speeds_of(at: At) -> dict[str, float | None]:
 def pair_table(view: PairView | None, speeds: dict[str, float | None]) -> str:
     """A headline and the table of both models, with the rows that are known."""
     if view is None or not view.sides:
-        return theme.notice("Both models appear here, side by side, once there are two.")
+        return theme.notice("Both models appear here, side by side, once both are trained.")
     dense, moe = configs = [view.sides[side].config for side in SIDES]
     rows = [
         _compared("parameters in all", *(config.n_parameters for config in configs)),

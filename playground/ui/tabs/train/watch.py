@@ -77,7 +77,7 @@ def cards(view: RunView) -> list[tuple[str, str, str]]:
     at = view.of_model.evaluations
     cards.append(("Training loss", loss_text(at["train_loss"][-1]), f"at step {at['step'][-1]:,.0f}"))
     if view.latest is not None:
-        note = f"tokens per second of the last steps alone ({view.device})"
+        note = f"tokens per second over the last steps ({view.device})"
         cards.append(("Speed", f"{view.latest.tokens_per_second:,.0f}", note))
     seconds = seconds_of(view)
     if seconds and not view.active:
