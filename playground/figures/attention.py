@@ -67,6 +67,7 @@ def pattern_map(
         names(tokens, "query", first=first, most=_ROWS, **UPSIDE_DOWN),
         frames=framed(mark),
         square=True,
+        narrow={"xaxis.title.text": ""},  # slanted tokens need its room
         annotations=_masked(values),
         uirevision=f"{len(tokens)}",
     )

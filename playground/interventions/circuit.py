@@ -76,7 +76,7 @@ class Circuit:
 
     @property
     def drawn(self) -> tuple[Node, ...]:
-        """The parts without which at least FEEDS is lost, the most needed ones, and all that these feed."""
+        """The parts to plot: the most needed, those that cost at least FEEDS, and all that a plotted part feeds."""
         links, drawn = self.links, [*self.most_needed]
         for node in self.lost:
             if self.lost[node] >= FEEDS or any(link.receiver == node and link.sender in drawn for link in links):
@@ -104,7 +104,7 @@ class Circuit:
 
     @property
     def links(self) -> tuple[Edge, ...]:
-        """The edges that count: of each part, those of at least FEEDS, or else the strongest one."""
+        """The edges that count: all of at least FEEDS, and the strongest one from each part."""
         strongest = {edge.sender: edge for edge in sorted(self.edges, key=lambda edge: edge.share)}
         return tuple(edge for edge in self.edges if edge.share >= FEEDS or edge is strongest[edge.sender])
 

@@ -163,7 +163,7 @@ def patch_from(
 
 
 def counted(config: ModelConfig, part: str) -> int:
-    """How many of this part a layer has that has any."""
+    """How many of this part each layer has, if it has any."""
     return {"head": config.n_heads, "expert": config.n_experts}.get(part, 1)
 
 

@@ -18,7 +18,7 @@ READING = {
     "split": "One row per head; ▸ marks the chosen one.",
     "qk_norm": "This token's query and key in the chosen head, before and after.",
     "rotate": "Each arrow is a pair of the query's numbers: dotted before, solid after the rotation.",
-    "share": "The key of the chosen key token, as each query head reads it. Click a row to choose its head.",
+    "share": "The chosen key, as each query head reads it. Click a row to choose its head.",
     "scores": "Rows are queries, columns are keys. Red is above zero, blue below. Click a cell to choose it.",
     "mask": "Masked cells get no weight. Click a cell to choose it.",
     "softmax": "Each row sums to 1. The framed cell is the chosen one; click another.",
@@ -98,10 +98,10 @@ def cache_words(length: int, same: bool, largest: float, cached: int, plain: int
     """
     difference = f"Their scores differ by at most {largest:.1e}."
     if not same:
-        return Result("The two ways write different tokens: report this bug.", difference)
+        return Result("With the cache, the model writes different tokens. Please report this bug.", difference)
     read = f"With the cache, the model reads {cached:,} tokens instead of {plain:,}."
     memory = f"The cache holds {held:,} tokens: {held * size:,} bytes as float32, {size:,} for each token."
-    return Result(read, f"Both ways write the same {length} tokens. {memory}", difference)
+    return Result(read, f"Both times, the model writes the same {length} tokens. {memory}", difference)
 
 
 # ---- sizes and receipts ----------------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ BOXES = "In each box: the share of the lead that is lost if only this part gets 
 """What the picture of a circuit shows."""
 FILLED = "The most needed parts are filled."
 UNLIKE = "It differs from yours in many tokens, so this compares more than one thing."
-FRESH = "A fresh pair has the same form with other words."
+FRESH = "A fresh pair has the same form but different words."
 LITTLE = 0.1
 """Share of the way to the other answer below which a patch does not matter much."""
 NAMED_AT_MOST = 40
@@ -111,11 +111,11 @@ def steered_result(curve: SteeringCurve, answers: tuple[int, int], words: Mappin
     Args:
         curve: strengths from 0 on.
         answers: tokens: the wanted one, and the other.
-        words: the words that these tokens and the last leader begin.
+        words: the words that begin with these tokens, and with the last leader.
         chosen: index of a strength.
     """
     wanted, other = (f"“{words[answer]}”" for answer in answers)
-    details = f"“Leads” means that the first token of {wanted} is the likeliest. "
+    details = f"{wanted} leads if its first token is the likeliest. "
     details += "At strength 1, the added vector is as long as the residual stream."
     if curve.leaders[0] == answers[0]:
         return Result(f"{wanted} leads even without steering.", "", details)
@@ -133,8 +133,8 @@ def steered_result(curve: SteeringCurve, answers: tuple[int, int], words: Mappin
     not_yet = f"{wanted} does not lead, and " * (not leads[chosen])
     number = f"At strength {curve.strengths[chosen]:g}, {not_yet}the validation loss {change}."
     if cost > min(2 * BEARABLE, curve.losses[0]):
-        number += " The text may break."
-    return Result(f"From strength {curve.strengths[first]:g}, {wanted} leads {other}.", number, details)
+        number += " The text may fall apart."
+    return Result(f"{wanted} takes the lead at strength {curve.strengths[first]:g}.", number, details)
 
 
 def node_name(node: Node) -> str:

@@ -162,8 +162,8 @@ def prediction(at: At, step: int, last: int) -> dict[str, Any] | None:
         before[best].tolist(),
     )
     if step == last:
-        figure, said = next_tokens(labels, chances), expected(labels, chances, when=("", "in the end"))
+        figure, said = next_tokens(labels, chances), expected(labels, chances, when=("", "at the end"))
     else:
-        figure = next_tokens(labels, earlier, chances, names=("in the end", f"step {step:,}"))
-        said = expected(labels, chances, earlier, (f"at step {step:,}", "in the end"))
+        figure = next_tokens(labels, earlier, chances, names=("at the end", f"step {step:,}"))
+        said = expected(labels, chances, earlier, (f"at step {step:,}", "at the end"))
     return show(figure, said, aloud=True, moment=step, layer=None, head=None)

@@ -66,7 +66,7 @@ def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
     if cell in kept:
         return {"kept": tuple(each for each in kept if each != cell)}
     if len(kept) >= PATCHES:
-        raise ValueError(f"You can keep at most {PATCHES} patches. Remove one first")
+        raise ValueError(f"You can keep at most {PATCHES} patches. Undo one first")
     return {"kept": (*kept, cell)}
 
 
