@@ -49,8 +49,6 @@ def test_opening_a_part_brings_two_prompts_that_fit_and_draws_everything(tab, op
     heads = again(tab, opened, part="head")["patch-map-headline"]
     boxes = [note["text"] for note in made["circuit"]["figure"]["layout"]["annotations"]]
     assert "goes all the way" in heads and "<b>head 1.0</b><br>100\xa0%" in boxes, "Patch and circuit measure the same"
-    filled = [note["bgcolor"] for note in made["circuit"]["figure"]["layout"]["annotations"] if not note["showarrow"]]
-    assert sorted(map(filled.count, {*filled})) == [2, 3], "the two parts that are needed most are filled"
     lost = {donor: drawn(again(tab, opened, donor=donor)["patch-map"]).tobytes() for donor in ("other", "zero", "mean")}
     assert lost["other"] == drawn(made["patch-map"]).tobytes() and len({*lost.values()}) == 3
     direct = drawn(again(tab, opened, path="direct", donor="resample")["patch-map"])
@@ -133,8 +131,10 @@ def test_patched_stories_are_written_to_the_end_of_a_sentence_and_name_whom_they
     assert texts[1].count("<mark>") == 1, "where the texts part"
     cell = {"part": "residual", "layer": 3, "index": None, "place": 15}
     chosen |= {"other": "Mia had a red drum. Then Tom has the ", "kept": [cell]}
-    said = tab.made("Mia had a red kite. Then Tom has the ", **chosen)["patch-kept"]
-    assert "“b” leads with" in tab.made(None, view="heads", patch=True)["patch-kept"], "the first pair's other answer"
+    said = tab.made("Mia had a red kite. Then Tom has the ", **chosen)["patch-map-headline"]
+    first = tab.made(None, view="heads", patch=True)["patch-map-headline"].partition("<details")[0]
+    assert "“b” leads with" in first, "the first pair's other answer"
+    assert "<h3>Token 15 “i” matters most, in every layer.</h3>" in first
     assert re.search("“b”, a third token, leads with [0-9.]+.%. Before, “k” had 99.98.%.</p>", said)
 
 
@@ -169,7 +169,7 @@ def test_models_that_nothing_is_known_of_take_two_typed_prompts(name):
     chosen |= {"typed": True, "part": "head"}
     made = tab.made("abc", **chosen)
     assert drawn(made["patch-map"]).shape == (8, 3 if name == "sees the future" else 2), "the first token is the same"
-    assert "enough for" in made["circuit-headline"] and made["steer-texts"].count("<samp>") == 2 + 5
+    assert "ahead of" in made["circuit-headline"] and made["steer-texts"].count("<samp>") == 2 + 5
     one = tab.shown("a", **{**chosen, "other": "b"}).slots["patch-map"].make()
     assert drawn(one).shape == (8, 1)
     experts = tab.made("abc", **{**chosen, "part": "expert", "steer": False, "circuit": False})
