@@ -49,6 +49,12 @@ def edit_cost_words(before: float, after: float, margin: float, judged: str) -> 
 # ---- one optimizer step ----------------------------------------------------------------------------------------------
 
 
+ADAM = (
+    "Adam divides by the gradient's own size. So in its first step, nearly every weight moves by about the learning "
+    "rate."
+)
+
+
 def step_headline(before: float, after: float) -> str:
     """What one step does to the loss on its prompt."""
     if f"{before:.4f}" == f"{after:.4f}":
@@ -56,14 +62,11 @@ def step_headline(before: float, after: float) -> str:
     return f"One step of AdamW {'lowers' if after < before else 'raises'} the loss from {before:.4f} to {after:.4f}."
 
 
-def step_words(title: str, largest: float, farthest: float) -> str:
-    """The largest move, and its share of the largest weight."""
-    if not farthest:
-        return f"No weight moved in {title}."
-    share = "All weights were 0"
-    if largest:
-        share = f"That is {brief(100 * farthest / largest)} % of the largest weight ({brief(largest)})"
-    return f"Largest move in {title}: {brief(farthest)}. {share}."
+def largest_words(picture: str, title: str, largest: float) -> str:
+    """The largest gradient of a matrix; or its largest move, and why nearly all are as large."""
+    if picture == "gradient":
+        return f"Largest gradient in {title}: {brief(largest)}."
+    return f"Largest move in {title}: {brief(largest)}. {ADAM}" if largest else f"No weight moved in {title}."
 
 
 def framed_words(
@@ -77,12 +80,6 @@ def framed_words(
     ]
     words = f"Framed: row {place[0]}, column {place[1]}, {name} {brief(value)}."
     return f"{words} Shown: {listed(cut)}." if cut else words
-
-
-ADAM = (
-    "Adam divides by the gradient's own size. So in its first step, nearly every weight moves by about the learning "
-    "rate."
-)
 
 
 # ---- the KV cache ----------------------------------------------------------------------------------------------------
