@@ -67,6 +67,7 @@ def pattern_map(
         names(tokens, "query", first=first, most=_ROWS, **UPSIDE_DOWN),
         frames=framed(mark),
         square=True,
+        narrow={"xaxis.title.text": ""},  # slanted tokens need its room
         annotations=_masked(values),
         uirevision=f"{len(tokens)}",
     )
@@ -186,5 +187,5 @@ def written(count: int) -> bool | None:
 
 
 def framed(cell: tuple[int, int] | None) -> list[dict[str, Any]]:
-    """A frame around one cell (row, column) of a map, if there is one."""
-    return [] if cell is None else [frame(*cell)]
+    """A frame around one cell (row, column) of a map, if there is one, on a pale band that parts it from any colour."""
+    return [] if cell is None else [frame(*cell, line={"color": palette.PAPER, "width": 6}), frame(*cell)]

@@ -90,7 +90,7 @@ def steering_picture(curve: SteeringCurve, answer: str, foil: str) -> Figure:
 def circuit_picture(found: Circuit, answer: str) -> Figure:
     """The circuit, first layer at the bottom, answer on top; a click gives the index of a head among its heads.
 
-    Each part shows its share when patched, the most needed ones are filled, and links are as wide as their shares.
+    Each part shows its share when patched, and links are as wide as their shares.
     """
     stages = sorted({_stage(node) for node in found.drawn})
     by_stage = [[node for node in found.drawn if _stage(node) == stage] for stage in stages]
@@ -100,11 +100,7 @@ def circuit_picture(found: Circuit, answer: str) -> Figure:
     notes = [_arrow(places[edge.sender], places[edge.receiver], edge.share, words[edge.receiver]) for edge in links]
     box = {"bgcolor": palette.BAND, "borderpad": 6, "showarrow": False, "font": {"size": 12, "color": palette.INK}}
     wide, heads = _half_width(places), found.heads
-    filled = {"bgcolor": palette.SEQUENTIAL_SCALE[2][1]}
-    notes += [
-        {"x": x, "y": y, "text": words[node], **box, **(filled if node in found.most_needed else {})}
-        for node, (x, y) in places.items()
-    ]
+    notes += [{"x": x, "y": y, "text": words[node], **box} for node, (x, y) in places.items()]
     under = {
         "type": "scatter",
         "mode": "markers",

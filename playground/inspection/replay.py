@@ -32,7 +32,7 @@ class Replay:
     tell."""
 
     def most(self, habit: str) -> tuple[float, float]:
-        """First and last score of the head that shows a habit most in the end; NaN if this prompt cannot tell."""
+        """First and last score of the head that shows a habit most at the end; NaN if this prompt cannot tell."""
         if np.isnan(self.scores[habit][-1]).all():
             return math.nan, math.nan
         _, _, line = _strongest(self.scores[habit])
@@ -85,7 +85,7 @@ def snapshots_of(checkpoint: Checkpoint) -> Snapshots:
 
 
 def appearance(replayed: Replay, habit: str) -> Appearance | None:
-    """The head that shows a habit most in the end, and when it took it up; None if it shows too little, or did before.
+    """The head that shows a habit most at the end, and when it took it up; None if it shows too little, or did before.
 
     It came between the two neighbouring moments where the score passed halfway from start to end for the last time.
     """
@@ -105,7 +105,7 @@ def appearance(replayed: Replay, habit: str) -> Appearance | None:
 
 
 def most_learned(replayed: Replay) -> str | None:
-    """The habit that training raised most, in the head that shows it most in the end; None if none appeared."""
+    """The habit that training raised most, in the head that shows it most at the end; None if none appeared."""
     found = {habit: appeared for habit in replayed.scores if (appeared := appearance(replayed, habit)) is not None}
     return max(found, key=lambda habit: found[habit].final - found[habit].score_first, default=None)
 

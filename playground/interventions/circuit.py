@@ -109,9 +109,9 @@ class Circuit:
         return tuple(edge for edge in self.edges if edge.share >= FEEDS or edge is strongest[edge.sender])
 
     def feeding(self, receivers: Sequence[Node]) -> tuple[Node, ...]:
-        """The parts that feed one of these."""
+        """The drawn parts that feed one of these."""
         senders = {edge.sender for edge in self.links if edge.receiver in receivers}
-        return tuple(node for node in self.lost if node in senders)
+        return tuple(node for node in self.drawn if node in senders)
 
 
 def nodes_of(config: ModelConfig) -> list[Node]:

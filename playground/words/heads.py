@@ -16,16 +16,16 @@ from .result import Result
 
 HABIT_NAMES = {
     "previous": "the token before",
-    "duplicate": "the same token earlier",
-    "induction": "what followed the same token",
+    "duplicate": "an earlier copy of the token",
+    "induction": "the token after an earlier copy",
     "first": "the first token",
     "itself": "the token itself",
 }
 """Of `inspection.heads.HABITS`: where a head may put its weight."""
 ROLE_NAMES = {
-    "induction": "attends to what followed the same token earlier (induction)",
-    "duplicate": "attends to the same token earlier",
-    "followed": "attends to what followed the same token earlier, but finds it by position",
+    "induction": "attends to the token after an earlier copy (induction)",
+    "duplicate": "attends to an earlier copy of the token",
+    "followed": "attends to the token after an earlier copy, but finds it by position",
     "previous": "attends to the token before",
     "first": "attends to the first token (sink)",
     "itself": "attends to the token itself",
@@ -38,8 +38,8 @@ CRITERIA = (
     f"A head gets a role if more than {MOST:.2f} of its weight is on one kind of token. It also gets one if its "
     f"weight falls by over {GIVEN_UP:.2f} when a token's earlier copy is replaced. Two more roles are even attention "
     f"(above {EVEN:.2f}) and weight that shifts with the text (above {MOVED:.2f}). For these two, the loss must also "
-    f"rise by over {MATTERS:g} without the head. Each limit is compared with the lower end of an interval. "
-    "Except for even attention, its value must also exceed that of every untrained head."
+    f"rise by over {MATTERS:g} without the head. The lower end of an interval must exceed each limit. "
+    "Except for even attention, the head must also score above all heads of an untrained model."
 )
 
 

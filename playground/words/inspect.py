@@ -18,7 +18,7 @@ READING = {
     "split": "One row per head; ▸ marks the chosen one.",
     "qk_norm": "This token's query and key in the chosen head, before and after.",
     "rotate": "Each arrow is a pair of the query's numbers: dotted before, solid after the rotation.",
-    "share": "The key of the chosen key token, as each query head reads it. Click a row to choose its head.",
+    "share": "The chosen key, as each query head reads it. Click a row to choose its head.",
     "scores": "Rows are queries, columns are keys. Red is above zero, blue below. Click a cell to choose it.",
     "mask": "Masked cells get no weight. Click a cell to choose it.",
     "softmax": "Each row sums to 1. The framed cell is the chosen one; click another.",
@@ -49,6 +49,12 @@ def edit_cost_words(before: float, after: float, margin: float, judged: str) -> 
 # ---- one optimizer step ----------------------------------------------------------------------------------------------
 
 
+ADAM = (
+    "Adam divides by the gradient's own size. So in its first step, nearly every weight moves by about the learning "
+    "rate."
+)
+
+
 def step_headline(before: float, after: float) -> str:
     """What one step does to the loss on its prompt."""
     if f"{before:.4f}" == f"{after:.4f}":
@@ -56,14 +62,11 @@ def step_headline(before: float, after: float) -> str:
     return f"One step of AdamW {'lowers' if after < before else 'raises'} the loss from {before:.4f} to {after:.4f}."
 
 
-def step_words(title: str, largest: float, farthest: float) -> str:
-    """The largest move, and its share of the largest weight."""
-    if not farthest:
-        return f"No weight moved in {title}."
-    share = "All weights were 0"
-    if largest:
-        share = f"That is {brief(100 * farthest / largest)} % of the largest weight ({brief(largest)})"
-    return f"Largest move in {title}: {brief(farthest)}. {share}."
+def largest_words(picture: str, title: str, largest: float) -> str:
+    """The largest gradient of a matrix; or its largest move, and why nearly all are as large."""
+    if picture == "gradient":
+        return f"Largest gradient in {title}: {brief(largest)}."
+    return f"Largest move in {title}: {brief(largest)}. {ADAM}" if largest else f"No weight moved in {title}."
 
 
 def framed_words(
@@ -79,12 +82,6 @@ def framed_words(
     return f"{words} Shown: {listed(cut)}." if cut else words
 
 
-ADAM = (
-    "Adam divides by the gradient's own size. So in its first step, nearly every weight moves by about the learning "
-    "rate."
-)
-
-
 # ---- the KV cache ----------------------------------------------------------------------------------------------------
 
 
@@ -98,10 +95,10 @@ def cache_words(length: int, same: bool, largest: float, cached: int, plain: int
     """
     difference = f"Their scores differ by at most {largest:.1e}."
     if not same:
-        return Result("The two ways write different tokens: report this bug.", difference)
+        return Result("With the cache, the model writes different tokens. Please report this bug.", difference)
     read = f"With the cache, the model reads {cached:,} tokens instead of {plain:,}."
     memory = f"The cache holds {held:,} tokens: {held * size:,} bytes as float32, {size:,} for each token."
-    return Result(read, f"Both ways write the same {length} tokens. {memory}", difference)
+    return Result(read, f"Both times, the model writes the same {length} tokens. {memory}", difference)
 
 
 # ---- sizes and receipts ----------------------------------------------------------------------------------------------

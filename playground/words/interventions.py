@@ -35,11 +35,10 @@ DIRECT = "A direct effect skips all later layers, so only the last token can hav
 OVERLAP = "The shares need not add up to 100 %, because parts build on each other."
 ARROWS = {True: "A wider arrow passes on more.", False: "The links between these parts are not measured."}
 LEFT_OUT = "Work that is the same in both prompts does not count."
-BOXES = "In each box: the share of the lead that is lost if only this part gets the other prompt."
-"""What the picture of a circuit shows."""
-FILLED = "The most needed parts are filled."
-UNLIKE = "It differs from yours in many tokens, so this compares more than one thing."
-FRESH = "A fresh pair has the same form with other words."
+UNLIKE = "The other prompt differs from yours in many tokens, so this compares more than one thing."
+FRESH = "A fresh pair has the same form but different words."
+ALIKE = 0.95
+"""Share of the strongest effect from which another part at the same token does as much."""
 LITTLE = 0.1
 """Share of the way to the other answer below which a patch does not matter much."""
 NAMED_AT_MOST = 40
@@ -68,6 +67,8 @@ def patched_result(found: PatchMap, tokens: list[str], answers: tuple[str, str])
         return Result("No single cell changes the answer.", "", details)
     way, moves = found.shares[row, place], f"It moves the logit difference by {signed(effect)}."
     most = f"Patching {where} matters most."
+    if len(found.effects) > 1 and (found.effects[:, place] / effect).min() >= ALIKE:
+        most = f"Token {place} “{tokens[place]}” matters most, in every layer."
     if predict_alike(found.here, found.other):
         headline, remedy = PREDICT_ALIKE.split(". ")
         return Result(f"{headline}.", f"{remedy}.", f"{most} {moves} {details}")
@@ -111,11 +112,11 @@ def steered_result(curve: SteeringCurve, answers: tuple[int, int], words: Mappin
     Args:
         curve: strengths from 0 on.
         answers: tokens: the wanted one, and the other.
-        words: the words that these tokens and the last leader begin.
+        words: the words that begin with these tokens, and with the last leader.
         chosen: index of a strength.
     """
     wanted, other = (f"“{words[answer]}”" for answer in answers)
-    details = f"“Leads” means that the first token of {wanted} is the likeliest. "
+    details = f"{wanted} leads if its first token is the likeliest. "
     details += "At strength 1, the added vector is as long as the residual stream."
     if curve.leaders[0] == answers[0]:
         return Result(f"{wanted} leads even without steering.", "", details)
@@ -133,8 +134,8 @@ def steered_result(curve: SteeringCurve, answers: tuple[int, int], words: Mappin
     not_yet = f"{wanted} does not lead, and " * (not leads[chosen])
     number = f"At strength {curve.strengths[chosen]:g}, {not_yet}the validation loss {change}."
     if cost > min(2 * BEARABLE, curve.losses[0]):
-        number += " The text may break."
-    return Result(f"From strength {curve.strengths[first]:g}, {wanted} leads {other}.", number, details)
+        number += " The text may fall apart."
+    return Result(f"{wanted} takes the lead at strength {curve.strengths[first]:g}.", number, details)
 
 
 def node_name(node: Node) -> str:
@@ -145,43 +146,38 @@ def node_name(node: Node) -> str:
 def circuit_result(
     found: Circuit, places: Mapping[Node, Place], tokens: Sequence[str], answer: str, foil: str
 ) -> Result:
-    """How few parts carry an answer, whether they do so on fresh pairs, and where their heads look (`places`)."""
-    several = (OVERLAP, FILLED, _drawn(found), ARROWS[bool(found.edges)]) if found.nodes else ()
-    checked = (_fresh(found.fresh), FRESH) if found.fresh else ()
-    details = " ".join(filter(None, (_reading(found, places, tokens, answer), *checked, LEFT_OUT, *several)))
+    """The parts that are drawn, whether a circuit carries fresh pairs, and where its heads look (`places`)."""
     if not found.nodes:
-        return Result(f"“{answer}” needs no head and no MLP.", "", details)
-    n = len(found.nodes)
-    few = f"{n} of {found.parts} parts {'is' if n == 1 else 'are'} enough"
-    headline = f"{few} for “{answer}” instead of “{foil}”."
-    if not found.holds:
-        headline = f"{few} here, but perhaps not elsewhere."
-    these = "this part gets" if n == 1 else "these parts get"
-    number = (
-        f"If only {these} your prompt, “{answer}” keeps {percent(min(found.kept, 1.0), 0)} of its lead over “{foil}”."
-    )
-    return Result(headline, number if found.fresh else f"{number} No fresh pair was clear enough for a check.", details)
+        return Result(f"“{answer}” needs no head and no MLP.", "", LEFT_OUT)
+    said = _reading(found, places, tokens, answer), _kept(found, answer), LEFT_OUT, OVERLAP, ARROWS[bool(found.edges)]
+    n = len(found.drawn)
+    headline = f"{n} of {found.parts} parts {'does' if n == 1 else 'do'} most to put “{answer}” ahead of “{foil}”."
+    return Result(headline, "" if found.holds else "Other prompts may need other parts.", " ".join(filter(None, said)))
 
 
-def circuit_prompts(other: str, changed: int, length: int) -> str:
-    """The prompt that all parts outside a circuit get, which differs from the first in so many of its tokens."""
+def boxes_words(other: str) -> str:
+    """The numbers in the picture of a circuit."""
+    return f"In each box: the share of the lead that is lost if only this part gets “{other}”."
+
+
+def circuit_prompts(changed: int, length: int) -> str:
+    """Where to change the prompt that all parts outside a circuit get; in so many tokens it differs from the first."""
     unlike = f" {UNLIKE}" * (changed > length / 2)
-    return f"The other prompt is “{other}”.{unlike} Change it under “Patch from another prompt”."
+    return f"You can change the other prompt under “Patch from another prompt”.{unlike}"
 
 
-def _drawn(found: Circuit) -> str:
-    """How many of its parts the picture shows, if not all."""
-    shown, parts = len(found.drawn), len(found.nodes)
-    return f"The picture shows {shown} of the {parts} parts; any other is under {percent(FEEDS, 0)}." * (shown < parts)
-
-
-def _fresh(shares: Sequence[float]) -> str:
-    """What a circuit keeps on half of the fresh pairs, and on the worst one."""
-    n, ranked = len(shares), sorted(min(max(share, 0.0), 1.0) for share in shares)
-    least, half = percent(ranked[0], 0), percent(ranked[n // 2], 0)
-    if n == 1:
-        return f"On a fresh pair, the circuit keeps {least}."
-    return f"On {n} fresh pairs, the circuit keeps at least {half} on half of them, and {least} on the worst."
+def _kept(found: Circuit, answer: str) -> str:
+    """The share of the lead that all parts of a circuit keep, on the prompt and on fresh pairs."""
+    n, left_out = len(found.nodes), len(found.nodes) - len(found.drawn)
+    keeps = percent(min(found.kept, 1.0), 0)
+    words = f"If only {n} part{' gets' if n == 1 else 's get'} your prompt, “{answer}” keeps {keeps} of its lead."
+    if left_out:
+        words += f" The picture leaves out {left_out} of them, under {percent(FEEDS, 0)} each."
+    if not found.fresh:
+        return f"{words} No fresh pair was clear enough for a check."
+    ends = [percent(min(max(end(found.fresh), 0.0), 1.0), 0) for end in (min, max)]
+    pairs = f"{len(found.fresh)} fresh pair{'s' * (len(found.fresh) > 1)}"
+    return f"{words} On {pairs}, it keeps {' to '.join(dict.fromkeys(ends))}. {FRESH}"
 
 
 def _reading(found: Circuit, places: Mapping[Node, Place], tokens: Sequence[str], answer: str) -> str:

@@ -118,7 +118,7 @@ def pair_words(curves: Sequence[Any]) -> str:
     """The last losses of both models' first curves; `curves` have `kind`, `is_first` and `y`."""
     last = {c.kind: c.y[-1] for c in curves if c.is_first and len(c.y) and math.isfinite(c.y[-1])}
     if len(last) < 2:
-        return "Both curves appear here: dense solid with discs, MoE dashed with diamonds."
+        return "Both curves will appear here: a solid line for dense, a dashed one for MoE."
     return f"First seed: dense {last['dense']:.4f}, MoE {last['moe']:.4f}."
 
 
@@ -142,7 +142,7 @@ def appearance_words(name: str, found: Any, ends: tuple[float, float]) -> Result
     snapshot and at the last.
     """
     if math.isnan(ends[1]):
-        return Result("This prompt cannot show it.", f"Nothing in it lets a head attend to {name}.")
+        return Result("This prompt cannot show this habit.", f"Nothing in it lets a head attend to {name}.")
     if found is None:
         raised = 0 < ends[1] <= ends[0]
         said = f"Training did not raise attention to {name}." if raised else f"No head learned to attend to {name}."
@@ -150,7 +150,7 @@ def appearance_words(name: str, found: Any, ends: tuple[float, float]) -> Result
             said, f"The highest mean weight on {name} is {ends[1]:.2f} at the end, {ends[0]:.2f} at the start."
         )
     rose = f"Its mean weight there rose from {found.score_first:.2f} to {found.final:.2f}."
-    middle = f"It crossed the middle of this rise between steps {found.before:,} and {found.after:,} (shaded)."
+    middle = f"It was halfway up between steps {found.before:,} and {found.after:,} (shaded)."
     return Result(f"Head {found.layer}.{found.head} learned to attend to {name}.", f"{rose} {middle}")
 
 
@@ -183,7 +183,9 @@ def worth_words(
     if not np.isfinite(margins).all():
         return Result(rises, number, f"{details} One window is not enough to rule out chance.")
     if idle := int((np.abs(costs) <= margins).sum()):
-        details += f" {idle} of {costs.size} parts make{'s' * (idle == 1)} no measurable difference (in parentheses)."
+        details += (
+            f" {idle} of {costs.size} parts, shown in parentheses, make{'s' * (idle == 1)} no measurable difference."
+        )
     if not (costs > margins).any():
         falls = costs[lowest] < -margins[lowest]
         number = f"Without {names[lowest[0]][lowest[1]]} the loss even falls, by {by(lowest)}." if falls else ""
@@ -201,7 +203,7 @@ def lens_words(chances: np.ndarray, ranks: np.ndarray, stages: Sequence[str], to
         stage -= 1
     path = f"After “{token}”, “{answer}” goes from {percent(chances[0])} at the {stages[0]} to {percent(chances[-1])}"
     if stage == len(stages):
-        return f"{path}, with rank {int(ranks[-1]):,}."
+        return f"{path} at the end (rank {int(ranks[-1]):,})."
     if stage == 0:
         return f"{path}. It leads from the start."
     return f"{path}. It takes the lead for good at {stages[stage]}."

@@ -201,6 +201,7 @@ def test_cosines_candidates_gradients_and_games_are_drawn_as_they_are_counted():
 
 def test_masked_cells_are_blank_and_sixteen_heads_and_a_long_run_weigh_little():
     figure = attention.pattern_map(PATTERN, TOKENS)
+    assert figure["layout"]["meta"]["narrow"] == {"xaxis.title.text": ""}
     assert "masked" in strings(figure["layout"]["annotations"])
     assert figure["layout"]["plot_bgcolor"] == "rgba(0,0,0,0)", "the card, which no weight looks like"
     z = numbers_of(figure["data"][0]["z"])

@@ -390,12 +390,17 @@ def test_fields_of_a_view_are_held_to_what_the_model_has(watched):
         assert abs(float(difference)) < 1e-7
     assert made["training-picture"]["summary"].startswith("Framed: row 2, column 15, gradient ")
     framed = watched.made("abcabc", view="training", matrix="head.weight")["training-picture"]
-    moves, (frame,) = np.abs(drawn(framed)), framed["figure"]["layout"]["shapes"]
-    assert moves.max() == moves[int(frame["y0"] + 1), int(frame["x0"] + 1)] > 0, "what moves most is framed"
+    sizes, (_, frame) = np.abs(drawn(framed)), framed["figure"]["layout"]["shapes"]
+    assert sizes.max() == sizes[int(frame["y0"] + 1), int(frame["x0"] + 1)] > 0, "the largest gradient is framed"
     clicked = watched.shown("abcabc", {"slot": "training-picture", "x": 3, "y": 10**9}, view="training").selection
     assert (clicked["row"], clicked["column"]) == (D - 1, 3)
-    headline = made["training-headline"]
-    assert "One step of AdamW lowers the loss from" in headline and "Largest move in output layer" in headline
+    for name, said in {
+        "gradient": "Largest gradient in output",
+        "step": "Largest move in output",
+        "weight": "",
+    }.items():
+        seen = watched.made("abcabc", view="training", matrix="head.weight", picture=name)["training-headline"]
+        assert "AdamW lowers the loss from" in seen and said in seen and ("Largest" in seen) == (name != "weight")
     assert made["training-slips"].count("<details") == 1 and made["training-slips"].count("<p>") == 2
 
 
@@ -432,8 +437,9 @@ def test_a_click_in_the_timeline_goes_to_the_nearest_moment(watched):
         assert watched.shown("abcabc", click, **at).selection["moment"] == moment
     shown = watched.shown("abcabc", {"slot": "moments-pattern", "index": [3, 1]}, **at)
     assert (shown.selection["query"], shown.selection["key"]) == (3, 1)
-    none = watched.made("abcabc", model=watched.add(made_up()), **at)
-    assert "Choose Copying" in none["training-problem"] and not any(name.startswith("moments") for name in none)
+    none = watched.shown("abcabc", model=watched.add(made_up()), **at)
+    assert none.selection["training"] == "step" and not any(name.startswith("moments") for name in none.slots)
+    assert "Through training" in shown.slots["training-show"].make() and not none.slots["training-show"].make()
     for odd in (None, "x", [1], True):
         with pytest.raises(ValueError, match="Click again"):
             watched.shown("abcabc", {"slot": "moments-timeline", "x": odd}, **at)

@@ -310,7 +310,8 @@ def of_edits_and_patches() -> Iterator[Case]:
     for part, index in (("residual", None), ("head", 0), ("expert", 3), ("mlp", None)):
         yield f"a kept patch: {part}", interventions.kept_words(Facts(part=part, layer=1, index=index, place=1), "ab")
     for facts, effects, here, other in (
-        ("several alike", [[-3.19, -3.2], [0.1, 0.4]], 2.0, -1.5),
+        ("tokens alike", [[-3.19, -3.2], [0.1, 0.4]], 2.0, -1.5),
+        ("layers alike", [[-3.2, 0.1], [-3.1, 0.4]], 2.0, -1.5),
         ("away from the other", [[2.0]], 2.0, -1.5),
         ("nothing", [[0.0]], 2.0, 2.0),
         ("little", [[-0.07]], 2.0, -1.5),
@@ -342,9 +343,9 @@ def of_edits_and_patches() -> Iterator[Case]:
     several = Circuit({fed: 0.01, mlp: 0.3, first: 0.5, second: 0.9}, edges, 0.93, (0.7, 1.2, 0.9, 0.8, 0.6), 6)
     place = Place(1, "induction", 0.61)
     yield "a circuit", interventions.circuit_result(several, {first: place}, "axba", "x", "y")
-    yield "below a circuit", interventions.BOXES
+    yield "below a circuit", interventions.boxes_words("faeb ca")
     for changed in (1, 4):
-        yield f"the prompts of a circuit, {changed} of 6 changed", interventions.circuit_prompts("faeb ca", changed, 6)
+        yield f"the prompts of a circuit, {changed} of 6 changed", interventions.circuit_prompts(changed, 6)
     for lost, fresh in (({first: 0.9}, (0.54,)), ({first: 0.9}, (0.11, *[0.95] * 4)), ({first: 0.9}, ()), ({}, ())):
         few, places = Circuit(lost, (), 0.93, fresh, 6), {node: Place(2, None, 0.2) for node in lost}
         said = interventions.circuit_result(few, places, "a xa", "x", "y")

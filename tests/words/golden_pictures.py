@@ -92,8 +92,8 @@ def of_inspect() -> Iterator[Case]:
     for name, after, margin in (("cost", 1.6, 0.01), ("gain", 1.4, math.inf), ("may be chance", 1.6, 0.2),
                                 ("change nothing", 1.5, 0.1)):  # fmt: skip
         yield f"edits that {name}", inspect.edit_cost_words(1.5, after, margin, "a text")
-    for largest, farthest in ((0.5, 0.001), (0.5, 0.1), (0.0, 0.1), (0.5, 0.0)):
-        yield f"a largest move of {farthest} from {largest}", inspect.step_words("Wq", largest, farthest)
+    for picture, largest in (("gradient", 0.02), ("step", 0.001), ("step", 0.0)):
+        yield f"the largest number of a picture, {picture}, {largest}", inspect.largest_words(picture, "Wq", largest)
     for after in (0.3, 1.0, 1.2):
         yield f"a loss of 1 before a step, {after} after it", inspect.step_headline(1.0, after)
     yield "a framed weight", inspect.framed_words("step", (2, 70), -0.00452, (32, 128), (range(32), range(64, 128)))

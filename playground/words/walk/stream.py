@@ -82,7 +82,7 @@ def _neurons(at: Here) -> Described:
         "x + mlp_out" if at.pre else "norm(x + mlp_out)"
     )
     why = (
-        "Attention only averages what tokens have. The MLP works on each token alone. Its activation "
+        "Attention only averages the tokens' values. The MLP works on each token alone. Its activation "
         f"({ACTIVATIONS[config.activation]}) can express “this and that, but not the other”, which no sum can. The "
         f"MLPs have {percent(at.facts['share'], 0)} of this model's parameters."
     )

@@ -44,7 +44,7 @@ def mask(at: Here) -> Described:
         "In training, the model predicts the next token at every position at once. If later tokens were visible, it "
         "could copy the next token instead of predicting it. So the mask hides all later tokens."
     )
-    sentence = f"{at.query_token} is the last token: nothing is hidden from it. The first sees only itself."
+    sentence = f"{at.query_token} is the last token, so nothing is hidden from it."
     if later:
         sentence = f"Later tokens hidden from {at.query_token}: {later}."
     formula = f"{{s:scores}}[i, j] = −∞ where j > i: {T * (T - 1) // 2:,} of {T * T:,} cells"

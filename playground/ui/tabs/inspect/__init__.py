@@ -59,7 +59,7 @@ placeholder="Type a prompt"></textarea></label>
 {strip.TEMPLATE}
 {slot("problem", tag="p", class_="notice notice-error", role="alert")}{slot("notes")}</div>
 <div class="line views">{switch("view", "View", VIEWS)}
-<div data-for="training">{choice("training", "Show", training.SWITCH)}</div></div>"""
+<div data-for="training">{slot("training-show")}</div></div>"""
 
 
 def build(page: Page) -> None:

@@ -6,14 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 from ....figures.interventions import circuit_picture
+from ....figures.wire import shortened
 from ....interventions import circuit
 from ....interventions.pairs import fresh_pairs
-from ....words.interventions import BOXES, circuit_prompts, circuit_result
+from ....words.interventions import boxes_words, circuit_prompts, circuit_result
 from ....words.result import Result
 from ...chart import chart_place
 from ...clicks import index_of
 from ...panel import Slot, slot
-from .pairs import answers_of, check_size, ideas, kept_here, pair_here, text_of, texts_like, with_headline
+from .pairs import answers_of, check_size, ideas, kept_here, pair_here, texts_like, with_headline
 from .selection import At
 
 TEMPLATE = f"""<details class="fold" data-fold="circuit"><summary>Find the circuit</summary><div class="card stack">
@@ -23,6 +24,8 @@ TEMPLATE = f"""<details class="fold" data-fold="circuit"><summary>Find the circu
 
 KNOWN, FRESH = 7, 24
 """Further pairs on which a circuit is found, and others on which it is checked, at most."""
+SHOWN = 60
+"""Characters of the other prompt that are repeated."""
 
 
 def slots(at: At) -> dict[str, Slot]:
@@ -32,7 +35,8 @@ def slots(at: At) -> dict[str, Slot]:
         return {}
     if not c.other:
         return {"circuit-ideas": ideas(at)}
-    graph = with_headline("circuit", (*at.about, c.other), lambda: _graph(at), lambda: BOXES)
+    boxes = lambda: boxes_words(shortened(c.other.strip(), SHOWN))  # noqa: E731
+    graph = with_headline("circuit", (*at.about, c.other), lambda: _graph(at), boxes)
     return {"circuit-ideas": Slot("", str), **graph}
 
 
@@ -61,5 +65,5 @@ def _graph(at: At) -> tuple[dict[str, Any], Result]:
     found, answers, pair = _found(at), answers_of(at), pair_here(at)
     places = circuit.places_of(found, at.look.ids, at.look.pattern)
     result = circuit_result(found, places, at.look.tokens, *answers)
-    prompts = circuit_prompts(text_of(at, pair.other), len(pair.changed), at.look.length)
-    return circuit_picture(found, answers[0]), replace(result, details=f"{prompts} {result.details}")
+    prompts = circuit_prompts(len(pair.changed), at.look.length)
+    return circuit_picture(found, answers[0]), replace(result, details=f"{result.details} {prompts}")

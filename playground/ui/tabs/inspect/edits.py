@@ -47,7 +47,7 @@ TEMPLATE = f"""<details class="fold" data-fold="change"><summary>Edit the model 
 <label class="field-label" data-for="edit:set">New weight<input type="number" name="edit_value" min="0" max="1"
 step="0.05"></label>
 {slot("edit-apply", class_="line tight")}
-<p class="quiet">Edits last until you restore them. The stored model does not change.</p></div>
+<p class="quiet">Edits last until you press Restore. The stored model does not change.</p></div>
 <div class="card stack">{slot("edit-headline", class_="line")}
 {chart_place("edit-bars", height=300, save_name="before-after")}{slot("edit-cost")}</div></div></details>
 <details class="fold" data-fold="worth"><summary>How much each part matters</summary><div class="card">
@@ -96,7 +96,7 @@ def apply_button(at: At) -> str:
     edit = made(at)
     listed = [each for each in at.edits if each != edit]
     if len(listed) >= MOST_EDITS:
-        raise ValueError(f"You can have at most {MOST_EDITS} edits. Restore one first")
+        raise ValueError(f"You can have at most {MOST_EDITS} edits. Undo one first")
     edit.check(at.look.config)
     return move_button("Apply", {"edits": [to_dict(each) for each in (*listed, edit)]}, kind="primary")
 

@@ -27,9 +27,9 @@ TOGETHER = 15
 RULES = SamplingConfig(temperature=0.8, top_p=0.95)
 
 WHY = """<details><summary>Why the cache keeps keys and values, but no queries</summary>
-<p>A new token needs its own query <b class="q">Q</b>, and the key <b class="k">K</b> and value <b class="v">V</b> of
-every earlier token. With a causal mask these keys and values never change, so the cache keeps them. Only its own token
-uses a query, once.</p>
+<p>A new token needs its own query <b class="q">Q</b>, and the keys <b class="k">K</b> and values <b class="v">V</b>
+of all tokens so far. With a causal mask these keys and values never change, so the cache keeps them. Each query is used
+once, by its own token.</p>
 <p>When the context is full, the oldest quarter is dropped and the model rebuilds the cache from the rest. The old
 keys and values depended on the dropped tokens.</p></details>"""
 

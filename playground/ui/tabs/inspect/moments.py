@@ -18,10 +18,10 @@ from ....words.result import Result
 from ... import theme
 from ...chart import chart_place, show
 from ...clicks import number_of
-from ...panel import Slot, choice, move_button, slot
+from ...panel import Slot, choice, slot
 from .drawn import clicked_cell, window
 from .heads import drawn
-from .selection import MODEL, At, strongest_key
+from .selection import At, strongest_key
 
 CANDIDATES = 5
 TIMELINE, MOMENT = 165, 215
@@ -46,8 +46,6 @@ _looks = Kept(entries=64, megabytes=64)
 
 def slots(at: At) -> dict[str, Slot]:
     """The timeline and one moment."""
-    if problem := missing(at.look):
-        return {"training-problem": Slot(problem, lambda: instead(problem))}
     look, c = at.look, at.chosen
     steps = snapshots_of(look.checkpoint).steps
     index, habit = index_of_moment(c.moment, len(steps)), c.look_at
@@ -69,8 +67,6 @@ def slots(at: At) -> dict[str, Slot]:
 
 def within(at: At) -> dict[str, Any]:
     """The habit to draw, and as chosen head the one that took it up."""
-    if missing(at.look):
-        return {}
     replayed, habit = replay_of(at.look), at.chosen.look_at
     if habit not in HABIT_NAMES:  # at first the one that training raised most on this prompt
         habit = most_learned(replayed) or "induction"
@@ -90,25 +86,12 @@ def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
     return None
 
 
-def instead(problem: str) -> str:
-    """Why this model's training cannot be shown, and a button that chooses a model whose training can."""
-    choose = {"subject": MODEL, "typed": False}  # a prompt that was typed for this model stays with it
-    button = move_button("Choose Copying", choose, kind="primary", data_choose="shipped-induction")
-    said = Result(problem, "The model “Copying” has snapshots. Watch its heads learn.")
-    return f'<div class="card stack">{theme.result(said, tag="h2")}{button}</div>'
-
-
-def missing(look: Look) -> str:
-    """Why the training of this model cannot be shown; empty where it can."""
-    if "example" in look.checkpoint.about:
-        return "This example was written by hand, not trained."
+def are_kept(look: Look) -> bool:
+    """Whether this model has snapshots of its training, few and small enough to read all."""
     try:
-        snapshots = snapshots_of(look.checkpoint)
+        return len(snapshots_of(look.checkpoint).steps) * look.config.n_parameters <= MOST_NUMBERS
     except ValueError:
-        return "This model was saved without snapshots of its training."
-    if len(snapshots.steps) * look.config.n_parameters > MOST_NUMBERS:
-        return f"Reading {len(snapshots.steps)} snapshots of this model takes too long."
-    return ""
+        return False
 
 
 def replay_of(look: Look) -> Replay:
@@ -162,8 +145,8 @@ def prediction(at: At, step: int, last: int) -> dict[str, Any] | None:
         before[best].tolist(),
     )
     if step == last:
-        figure, said = next_tokens(labels, chances), expected(labels, chances, when=("", "in the end"))
+        figure, said = next_tokens(labels, chances), expected(labels, chances, when=("", "at the end"))
     else:
-        figure = next_tokens(labels, earlier, chances, names=("in the end", f"step {step:,}"))
-        said = expected(labels, chances, earlier, (f"at step {step:,}", "in the end"))
+        figure = next_tokens(labels, earlier, chances, names=("at the end", f"step {step:,}"))
+        said = expected(labels, chances, earlier, (f"at step {step:,}", "at the end"))
     return show(figure, said, aloud=True, moment=step, layer=None, head=None)

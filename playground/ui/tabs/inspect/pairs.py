@@ -31,7 +31,9 @@ PAIRS, MOST_NEW, LONG = 16, 150, 60
 """Pairs, and tokens that are written, at most; characters after which a text ends with its sentence."""
 TEXT_TOKENS = 8192
 """Tokens of text in which pairs are looked for."""
-NO_PAIRS = "No ready pair suits this model. Under “Patch from another prompt”, type your prompt with one token changed."
+NO_PAIRS = (
+    "No ready-made pair suits this model. Under “Patch from another prompt”, type your prompt with one token changed."
+)
 BY_HAND = "This example was written by hand for one prompt. Choose a trained model under “Look into”"
 REPLACE = "Replace your prompt with a pair:"
 MARKS = ".,:;!?…。\"'"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
     if cell in kept:
         return {"kept": tuple(each for each in kept if each != cell)}
     if len(kept) >= PATCHES:
-        raise ValueError(f"You can keep at most {PATCHES} patches. Remove one first")
+        raise ValueError(f"You can keep at most {PATCHES} patches. Undo one first")
     return {"kept": (*kept, cell)}
 
 
@@ -113,23 +114,29 @@ def _map(at: At) -> tuple[dict[str, Any], Result]:
         if cell.part == found.part and (cell.layer, cell.index) in found.rows
     ]
     result = words.patched_result(found, at.look.tokens, answers)
+    expected = words.expected_words(*(_likeliest(at, each) for each in _taps(at).values()), answers)
+    result = replace(result, number=f"{result.number} {expected}".strip())
     return patch_picture(found, at.look.labels(), _shown(at, found), answers, framed), result
+
+
+def _taps(at: At) -> dict[str, Tap]:
+    """The model without patches and with them."""
+    look, donor = at.look, at.chosen.donor
+    there, cells = donated(look.model, pair_here(at), donor, _texts(at)), _cells(at)
+    patches = [patch_from(look.model, there, each.layer, each.part, each.place, each.index, donor) for each in cells]
+    return {"Unpatched": edits_tap(at.edits, look.config), "Patched": edits_tap([*at.edits, *patches], look.config)}
 
 
 def _continued(at: At) -> str:
     """The patches that were clicked, and how the model continues without and with patches."""
-    look, kept, donor = at.look, at.chosen.kept, at.chosen.donor
-    there, cells = donated(look.model, pair_here(at), donor, _texts(at)), _cells(at)
-    patches = [patch_from(look.model, there, each.layer, each.part, each.place, each.index, donor) for each in cells]
+    kept = at.chosen.kept
     chips = "".join(
-        f'<span class="edit-chip"><bdi>{html.escape(words.kept_words(cell, look.tokens))}</bdi> '
+        f'<span class="edit-chip"><bdi>{html.escape(words.kept_words(cell, at.look.tokens))}</bdi> '
         + move_button("Restore", {"kept": [each.model_dump() for each in kept if each != cell]}, kind="link")
         + "</span>"
         for cell in kept
     )
-    texts = {"Unpatched": edits_tap(at.edits, look.config), "Patched": edits_tap([*at.edits, *patches], look.config)}
-    said = words.expected_words(*(_likeliest(at, each) for each in texts.values()), answers_of(at))
-    return f'<div class="line tight">{chips}</div><p>{html.escape(said)}</p>{cards(at, texts)}'
+    return f'<div class="line tight">{chips}</div>{cards(at, _taps(at))}'
 
 
 def _likeliest(at: At, tap: Tap) -> tuple[str, float]:

@@ -48,7 +48,7 @@ from .validation import held_out
 SETTING_TOKENS, SHOWN = 512, 100
 """Tokens of held-out text on which each layer and strength is tried; characters of the prompt that are repeated."""
 
-_NONE = "No ready example suits this model. Type two prompts under “Patch from another prompt”."
+_NONE = "No ready-made example suits this model. Type two prompts under “Patch from another prompt”."
 _AREA = (
     '<label class="field-label grow">{label}'
     '<textarea name="{name}" rows="2" dir="auto" data-resets="steered steer_on"></textarea></label>'

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import torch
+
 from ....figures.attention import weights_map
 from ....inspection import Look
 from ....inspection.head_matrices import Matrix, head_matrix
@@ -12,7 +14,7 @@ from ....inspection.optimizer_step import StepReport, first_adamw_step, optimize
 from ....kept import Kept
 from ....service.limits import STEP_PARAMETERS as MOST_PARAMETERS
 from ....training import TrainConfig
-from ....words.inspect import ADAM, framed_words, step_headline, step_words
+from ....words.inspect import ADAM, framed_words, largest_words, step_headline
 from ....words.numbers import brief, signed
 from ....words.parts import plain_name
 from ....words.result import Result
@@ -49,11 +51,12 @@ _steps = Kept(entries=48)
 
 def slots(at: At) -> dict[str, Slot]:
     """One optimizer step, or the prompt through training."""
-    c = at.chosen
+    c, kept = at.chosen, moments.are_kept(at.look)
+    show = {"training-show": Slot(kept, lambda: choice("training", "Show", SWITCH) if kept else "")}
     if c.training == "moments":
-        return moments.slots(at)
+        return show | moments.slots(at)
     if problem := unable(at.look):
-        return {"training-problem": Slot(problem, lambda: theme.notice(problem))}
+        return show | {"training-problem": Slot(problem, lambda: theme.notice(problem))}
     part = chosen_matrix(at.look, at.owner, c.matrix)
     place = (*at.about, part, c.row, c.column)
 
@@ -66,9 +69,10 @@ def slots(at: At) -> dict[str, Slot]:
         return tuple(most if n is None else n for n, most in zip((c.row, c.column), largest))
 
     return {
+        **show,
         "training-problem": Slot("", str),
         "training-matrix": Slot(at.about, lambda: choice("matrix", "Matrix", matrices(at.look), resets="row column")),
-        "training-headline": Slot((*at.about, part), lambda: headline(part, report()), slow=True),
+        "training-headline": Slot((*at.about, part, c.picture), lambda: headline(part, report(), c.picture), slow=True),
         "training-picture": Slot((*place, c.picture), lambda: picture(part, report(), c.picture, *framed()), slow=True),
         "training-rates": Slot(at.about, lambda: rates(report()), slow=True),
         "training-place": Slot((*at.about, part), lambda: place_fields(shape_of(at.look, part), framed()), slow=True),
@@ -84,7 +88,7 @@ def within(at: At) -> dict[str, Any]:
     shape = shape_of(at.look, chosen_matrix(at.look, at.owner, matrix))
     place = [None if n is None else min(max(n, 0), count - 1) for n, count in zip((c.row, c.column), shape)]
     return {
-        **(moments.within(at) if c.training == "moments" else {}),
+        **(moments.within(at) if c.training == "moments" and moments.are_kept(at.look) else {"training": "step"}),
         "matrix": matrix,
         **dict(zip(("row", "column"), place)),
     }
@@ -143,10 +147,15 @@ def place_fields(shape: tuple[int, int], framed: tuple[int, int]) -> str:
 # ---- one matrix ------------------------------------------------------------------------------------------------------
 
 
+def values_of(part: Matrix, report: StepReport, name: str) -> torch.Tensor:
+    """The numbers (R, C) of a picture of a matrix."""
+    whole = {"weight": report.before, "gradient": report.gradients}.get(name, {part.name: report.step(part.name)})
+    return part.of(whole[part.name])
+
+
 def picture(part: Matrix, report: StepReport, name: str, i: int, j: int) -> dict[str, Any] | None:
     """One of the pictures of a matrix, with one weight framed, and its sentence."""
-    whole = {"weight": report.before, "gradient": report.gradients}.get(name, {part.name: report.step(part.name)})
-    values = part.of(whole[part.name]).numpy()
+    values = values_of(part, report, name).numpy()
     starts = [n - n % MOST_DRAWN for n in (i, j)]
     rows, columns = (range(n, min(n + MOST_DRAWN, count)) for n, count in zip(starts, values.shape))
     figure = weights_map(values[rows.start : rows.stop, columns.start : columns.stop], name, rows, columns, (i, j))
@@ -157,10 +166,10 @@ def picture(part: Matrix, report: StepReport, name: str, i: int, j: int) -> dict
 # ---- numbers and words -----------------------------------------------------------------------------------------------
 
 
-def headline(part: Matrix, report: StepReport) -> str:
-    """What the step does to the loss, and how far it moves the weights of one matrix."""
-    before, step = part.of(report.before[part.name]), part.of(report.step(part.name))
-    words = step_words(part.title, float(before.abs().max()), float(step.abs().max()))
+def headline(part: Matrix, report: StepReport, name: str) -> str:
+    """What the step does to the loss, and the largest number of the picture of one matrix."""
+    largest = float(values_of(part, report, name).abs().max())
+    words = "" if name == "weight" else largest_words(name, part.title, largest)
     return theme.result(Result(step_headline(report.loss_before, report.loss_after), words), tag="h2")
 
 
