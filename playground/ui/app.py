@@ -8,7 +8,6 @@ import sys
 from typing import Any
 
 import gradio as gr
-from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -133,11 +132,6 @@ def build_app(
     return app
 
 
-def _no_copies(request: Request) -> Response:
-    """Refuse gradio's deep links: each request would write a file, and the page has no use for them."""
-    return Response(status_code=404)
-
-
 def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, share: bool = False, **options: Any):
     """Serve the page. `options` go to gradio's `launch`, over the settings given here."""
     limits, uploads = app.page.limits, app.page.uploads
@@ -160,7 +154,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
                 news_route(app.page),
                 made_route(),
                 own_files.files_route(),
-                Route("/gradio_api/deep_link", _no_copies),
+                Route("/gradio_api/deep_link", lambda request: Response(status_code=404)),  # each writes a file
             ],
         },
         "footer_links": [],

@@ -18,11 +18,10 @@ from . import theme
 from .own_files import ASSETS, PLOTLY_JS, served_path
 
 _TEMPLATE = """<figure class="chart-box" data-state="waiting" data-name="{name}">
-<div class="chart-plot" role="img" aria-label="Chart" style="height: {height}px"></div>{below}
+<div class="chart-plot scroll-x" role="img" aria-label="Chart" style="height: {height}px"></div>{below}
 <figcaption class="chart-foot"{foot}><p class="chart-words" aria-live="off"></p>{tools}</figcaption></figure>"""
 
 _TOOLS = """<span class="chart-tools">
-<button type="button" data-chart="reset" title="Show everything again" hidden>Reset zoom</button>
 <details class="chart-menu"><summary aria-label="Save this figure" title="Save this figure">⋯</summary><span>
 <button type="button" data-chart="png">Picture (PNG)</button>
 <button type="button" data-chart="svg">Picture (SVG)</button>

@@ -65,10 +65,6 @@ class Page:
         self.panels = Panels(self.known, self.link_to, self.reach.origin_of)
         self.uploads = Uploads(self.limits)
 
-    def open(self, tab: str) -> gr.Tabs:
-        """The update that a handler returns for `page.tabs` to show another tab."""
-        return gr.Tabs(selected=tab)
-
     def model_list(self, visitor: str | None, chosen: str | None) -> gr.Dropdown:
         """The update with which a handler renews the list of `page.model`."""
         value = chosen if self.registry.has(chosen, visitor) else self.registry.default

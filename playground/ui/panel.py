@@ -23,7 +23,6 @@ import html
 import json
 import logging
 import re
-import threading
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
@@ -143,7 +142,6 @@ class Panels:
         self._slow_acts: set[str] = set()
         self._others: list[Route] = []
         self._asking: Counter[str] = Counter()
-        self._lock = threading.Lock()
 
     def add(
         self,
@@ -171,9 +169,7 @@ class Panels:
         """
         self._views[name] = view
         data = {"panel": name, "start": json.dumps(dict(start)), "of-model": of_model, "address": address}
-        data |= {"rules": rules} if rules else {}
-        data |= {"follows": ""} if follows else {}
-        data |= {"new": ""}  # until the request was answered in full
+        data |= {"rules": rules, "follows": follows, "new": True}  # new until the request was answered in full
         # browsers restore fields on their own, and not always to what the selection says
         attributes = {"autocomplete": "off"} | {f"data-{key}": text for key, text in data.items()}
         return gr.HTML(
@@ -212,10 +208,9 @@ class Panels:
             visitor, (pool, work) = asked.visitor, read(request.path_params["name"], asked, body)
         except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
             return JSONResponse({"problem": STRANGE}, 400)
-        with self._lock:
-            if self._asking[visitor] >= AT_ONCE:
-                return JSONResponse({"problem": "Too many requests at once. Wait a moment."}, 429)
-            self._asking[visitor] += 1
+        if self._asking[visitor] >= AT_ONCE:
+            return JSONResponse({"problem": "Too many requests at once. Wait a moment."}, 429)
+        self._asking[visitor] += 1
         try:
             async with self._places[pool].of(self.network(request), visitor):
                 content = await asyncio.get_running_loop().run_in_executor(pool, lambda: _json(work()))
@@ -226,10 +221,9 @@ class Panels:
             _log.exception("A view of the page ended in an error")
             return JSONResponse({"problem": disk_refusal(problem) or OURS}, 500)
         finally:
-            with self._lock:
-                self._asking[visitor] -= 1
-                if not self._asking[visitor]:
-                    del self._asking[visitor]
+            self._asking[visitor] -= 1
+            if not self._asking[visitor]:
+                del self._asking[visitor]
 
     def asked(self, body: Any, request: Request) -> Asked:
         """The request's visitor and content. Raises ValueError, KeyError or TypeError for what no page sends."""
@@ -261,11 +255,8 @@ class Panels:
                 else:  # a slot that has become quick meanwhile is not requested again
                     made[name] = [slot.digest, quoted(_made(slot), **shown.facts)]
             said = {"selection": shown.selection, "slots": made, LATER: later}
-            return (
-                said
-                if late
-                else said | {"link": self._link(asked.visitor, shown.model or asked.selection.get("model"))}
-            )
+            link = {} if late else {"link": self._link(asked.visitor, shown.model or asked.selection.get("model"))}
+            return said | link
 
         return _slow if late else _quick, answer
 

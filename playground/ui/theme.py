@@ -78,6 +78,10 @@ _LOOK: dict[str, str | tuple[str, str]] = {
 
 def theme() -> gr.themes.Base:
     """The product's theme for `launch(theme=…)`: calm greys, one accent, a font that gradio itself ships."""
+    settings = {}
+    for name, look in _LOOK.items():
+        light, dark = look if isinstance(look, tuple) else (look, None)
+        settings |= {name: light} | ({f"{name}_dark": dark} if dark else {})
     return gr.themes.Base(
         primary_hue=_ACCENT,
         secondary_hue=_ACCENT,
@@ -87,15 +91,7 @@ def theme() -> gr.themes.Base:
         text_size=gr.themes.sizes.text_md,
         font=["Arabic script", gr.themes.LocalFont("IBM Plex Sans", weights=(400, 700)), *_SANS],
         font_mono=["Arabic script", gr.themes.LocalFont("IBM Plex Mono", weights=(400,)), *_SANS],
-    ).set(**_settings())
-
-
-def _settings() -> dict[str, str]:
-    found = {}
-    for name, look in _LOOK.items():
-        light, dark = look if isinstance(look, tuple) else (look, None)
-        found |= {name: light} | ({f"{name}_dark": dark} if dark else {})
-    return found
+    ).set(**settings)
 
 
 def css() -> str:
@@ -109,12 +105,15 @@ def css() -> str:
 
 def stat_cards(cards: Sequence[tuple[str, str, str]]) -> str:
     """A row of stat cards as HTML from (label, value, note); values use tabular figures. Everything is escaped."""
-    return '<dl class="stats">' + "".join(_card(*map(html.escape, card)) for card in cards) + "</dl>"
+    shown = ""
+    for label, value, note in (map(html.escape, card) for card in cards):
+        small = f'<dd class="stat-note">{note}</dd>' if note else ""
+        shown += f'<div class="stat"><dt>{label}</dt><dd class="stat-value">{value}</dd>{small}</div>'
+    return f'<dl class="stats">{shown}</dl>'
 
 
 def notice(text: str, kind: str = "info") -> str:
     """A quiet box with one sentence; `kind` is info, good, warning or error. Escaped."""
-    assert kind in ("info", "good", "warning", "error"), kind
     return f'<p class="notice notice-{kind}" role="{"alert" if kind == "error" else "status"}">{html.escape(text)}</p>'
 
 
@@ -146,19 +145,11 @@ def progress(share: float, text: str) -> str:
     )
 
 
-def _card(label: str, value: str, note: str) -> str:
-    small = f'<dd class="stat-note">{note}</dd>' if note else ""
-    return f'<div class="stat"><dt>{label}</dt><dd class="stat-value">{value}</dd>{small}</div>'
-
-
 def _variables() -> str:
-    light = {name.lower(): color for name, color in vars(palette).items() if name.isupper() and isinstance(color, str)}
-
-    def rules(colors: dict[str, str]) -> str:
-        return " ".join(f"--{name}: {color};" for name, color in colors.items())
-
-    dark = {name: palette.DARK[color] for name, color in light.items()}
-    return f":root {{ {rules(light)} }}\n.dark {{ {rules(dark)} }}"
+    colors = {name.lower(): color for name, color in vars(palette).items() if name.isupper() and isinstance(color, str)}
+    light = " ".join(f"--{name}: {color};" for name, color in colors.items())
+    dark = " ".join(f"--{name}: {palette.DARK[color]};" for name, color in colors.items())
+    return f":root {{ {light} }}\n.dark {{ {dark} }}"
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,11 @@
   const { bare, download, grid, named, table } = window.playgroundTables;
   const live = new Set(); // charts in the page, for the switch between light and dark
 
-  const plotly = () => {
-    window.playgroundPlotly ??= new Promise((resolve, reject) => {
-      if (window.Plotly) return resolve(window.Plotly);
-      const script = document.getElementById("playground-plotly");
-      if (!script) return reject(new Error("no script"));
-      script.addEventListener("load", () => resolve(window.Plotly));
-      script.addEventListener("error", () => reject(new Error("not loaded")));
-    });
-    return window.playgroundPlotly;
-  };
+  let loaded;
+  const plotly = () => (loaded ??= new Promise((resolve) => {
+    if (window.Plotly) return resolve(window.Plotly);
+    document.getElementById("playground-plotly").addEventListener("load", () => resolve(window.Plotly));
+  }));
 
   const isDark = () =>
     document.body.classList.contains("dark") || document.documentElement.classList.contains("dark");
@@ -107,7 +102,6 @@
     const plot = element.querySelector(".chart-plot");
     const words = element.querySelector(".chart-words");
     const box = element.querySelector(".chart-box");
-    const reset = element.querySelector("[data-chart=reset]");
     let figure = null; // as the server has it, in light colours
     let whole = null; // the same as text
     let marks = null; // its frames and lines as text, apart from all else
@@ -149,15 +143,9 @@
     async function draw() {
       scheduled = false;
       if (!element.isConnected || !figure || !plot.clientWidth) return;
-      let Plotly;
-      try {
-        Plotly = await plotly();
-      } catch {
-        words.textContent = "The drawing library did not load; reload the page. " + words.textContent;
-        return;
-      }
+      const Plotly = await plotly();
       if (!figure) return;
-      const calm = { displayModeBar: false, displaylogo: false, responsive: false, showTips: false, doubleClick: "reset+autosize" };
+      const calm = { displayModeBar: false, displaylogo: false, responsive: false, doubleClick: "reset+autosize" };
       fitting = null;
       const { data, layout } = themed(isDark(), plot.clientWidth);
       if (layout.height) plot.style.height = layout.height + "px";
@@ -173,19 +161,11 @@
       if (!drawn) {
         drawn = true;
         plot.on("plotly_click", clicked);
-        plot.on("plotly_relayout", () => zoomed());
-        plot.addEventListener("scroll", goesOn, { passive: true });
       }
       const { xaxis: x, shapes: [framed] = [] } = plot._fullLayout; // of a map wider than its place, the framed cell is in sight
       if (!plot.scrollLeft && framed?.xref === "x") plot.scrollLeft = x._offset + x.l2p(x.d2l(framed.x1)) + 48 - plot.clientWidth;
-      zoomed();
-      goesOn();
       box.dataset.state = "drawn";
-      box.dataset.draws = Number(box.dataset.draws ?? 0) + 1;
     }
-
-    // A map that is wider than its place fades at the end that is not seen yet.
-    const goesOn = () => plot.toggleAttribute("data-goes-on", plot.scrollWidth - plot.clientWidth - plot.scrollLeft > 8);
 
     // Where the page has a <base>, plotly names its clip paths by the page's whole address, and loses them with it.
     function sameDocument(draw) {
@@ -199,7 +179,6 @@
     async function frame(next) {
       figure = { ...next, data: figure.data };
       await window.Plotly.relayout(plot, { shapes: tinted(next.layout.shapes ?? [], isDark()) });
-      box.dataset.draws = Number(box.dataset.draws ?? 0) + 1;
     }
 
     const schedule = () => {
@@ -209,20 +188,6 @@
     };
 
     const axes = () => Object.keys(plot._fullLayout ?? {}).filter((key) => /^[xy]axis\d*$/.test(key));
-    const home = (axis) => {
-      const given = figure?.layout?.[axis] ?? {};
-      return given.range && given.autorange === undefined ? given.range : null;
-    };
-    // Shows the reset button while any axis is not where the figure put it.
-    function zoomed() {
-      if (!reset || !plot._fullLayout) return;
-      reset.hidden = !axes().some((axis) => {
-        const now = plot._fullLayout[axis];
-        if (now.fixedrange) return false;
-        const range = home(axis);
-        return range ? !range.every((end, i) => Math.abs(now.range[i] - end) < 1e-9 * (1 + Math.abs(end))) : !now.autorange;
-      });
-    }
 
     function clicked(event) {
       const point = event.points?.[0];
@@ -287,18 +252,7 @@
     }
 
     for (const button of element.querySelectorAll("[data-chart]")) {
-      button.addEventListener("click", async () => {
-        const wish = button.dataset.chart;
-        if (wish !== "reset") return save(wish);
-        const Plotly = await plotly();
-        await Plotly.relayout(
-          plot,
-          Object.fromEntries(axes().flatMap((axis) => {
-            const range = home(axis);
-            return range ? [[`${axis}.range`, range.slice()]] : [[`${axis}.autorange`, figure.layout?.[axis]?.autorange ?? true]];
-          })),
-        );
-      });
+      button.addEventListener("click", () => save(button.dataset.chart));
     }
 
     let width = plot.clientWidth;

@@ -5,21 +5,14 @@
   function tell(words, seconds, tone, role, ...buttons) {
     const shown = [...document.querySelectorAll(".toast-body, .complaint")].some((e) => e.textContent.includes(words));
     if (shown) return;
-    const box = document.createElement("div");
-    box.className = `complaint notice notice-${tone}`;
-    box.setAttribute("role", role);
-    const text = document.createElement("span");
-    text.textContent = words;
-    const close = document.createElement("button");
-    close.type = "button";
-    close.textContent = "×";
-    close.setAttribute("aria-label", "Close");
+    const { made } = window.playground, box = made("div", `complaint notice notice-${tone}`), close = made("button", "", "×");
+    box.role = role;
+    close.ariaLabel = "Close";
     close.onclick = () => box.remove();
-    box.append(text, ...buttons, close);
+    box.append(made("span", "", words), ...buttons, close);
     let pile = document.getElementById("complaints");
     if (!pile) {
-      pile = document.createElement("div");
-      pile.id = "complaints";
+      pile = Object.assign(document.createElement("div"), { id: "complaints" });
       (document.querySelector(".gradio-container") ?? document.body).append(pile);
     }
     pile.append(box);
@@ -33,10 +26,7 @@
   window.playgroundAsk = (name, choose) => {
     asked?.remove();
     if (!name) return;
-    const take = document.createElement("button");
-    take.type = "button";
-    take.className = "take";
-    take.textContent = "Choose it on all tabs";
+    const take = window.playground.made("button", "take", "Choose it on all tabs");
     take.onclick = () => {
       asked.remove();
       choose();

@@ -26,8 +26,21 @@
   /** Put what an open tab shows into the address.
    * @param {string} tab @param {boolean} [visited] whether Back should lead to what stood there before */
   function write(tab, visited = false) {
-    if (openTab() !== tab) return;
-    const old = new URLSearchParams(location.search), made = words(tab);
+    if (openTab() === tab) put(words(tab), visited);
+  }
+
+  /** Open a tab, and one of its views.
+   * @param {string} tab @param {string} [view] */
+  function open(tab, view) {
+    const made = words(tab);
+    if (view) made.set("view", view);
+    put(made, true);
+    dispatchEvent(new PopStateEvent("popstate"));
+  }
+
+  /** @param {URLSearchParams} made @param {boolean} visited */
+  function put(made, visited) {
+    const old = new URLSearchParams(location.search);
     for (const name of KEPT) if (old.has(name)) made.set(name, old.get(name) ?? "");
     if (String(made) === String(old)) return;
     history[visited ? "pushState" : "replaceState"](null, "", `${location.pathname}?${made}`);
@@ -104,5 +117,5 @@
     if (button && openTab() !== tab) button.click();
   });
 
-  window["playground"] = { ...window["playground"], address: { write, link, copy, shown, openTab, part } };
+  window["playground"] = { ...window["playground"], address: { write, open, link, copy, shown, openTab, part } };
 })();

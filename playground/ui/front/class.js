@@ -8,16 +8,6 @@
   const JOINED = "playground-class"; // in localStorage: this browser has joined one
   const secretOf = (/** @type {string} */ code) => `playground-teaches ${code}`; // in sessionStorage
 
-  /** What was kept, or nothing where the browser keeps nothing.
-   * @template T @param {() => T} read @returns {T | null} */
-  function kept(read) {
-    try {
-      return read();
-    } catch {
-      return null;
-    }
-  }
-
   document.addEventListener("playground-panel", (event) => {
     const root = /** @type {HTMLFormElement & {panel: any}} */ (/** @type {CustomEvent} */ (event).detail);
     if (root.dataset.panel === "class") begin(root);
@@ -26,19 +16,17 @@
   /** @param {HTMLFormElement & {panel: any}} root */
   function begin(root) {
     const code = new URLSearchParams(location.search).get("class") ?? "";
-    const secret = location.hash.match(/^#teach=([\w-]+)$/)?.[1] ?? kept(() => sessionStorage.getItem(secretOf(code))) ?? "";
-    if (code || kept(() => localStorage.getItem(JOINED)) === "joined") open(root, { code, secret });
+    const secret = location.hash.match(/^#teach=([\w-]+)$/)?.[1] ?? sessionStorage.getItem(secretOf(code)) ?? "";
+    if (code || localStorage.getItem(JOINED) === "joined") open(root, { code, secret });
 
     root.querySelector("[data-slot=place]")?.addEventListener("shown", (event) => {
       const place = /** @type {CustomEvent} */ (event).detail, words = new URLSearchParams(location.search);
       if (place.code) words.set("class", place.code);
       else words.delete("class");
       history.replaceState(null, "", `${location.pathname}${words.size ? `?${words}` : ""}`);
-      kept(() => {
-        if (place.secret) sessionStorage.setItem(secretOf(place.code), place.secret);
-        else if (place.joined) localStorage.setItem(JOINED, "joined");
-        else if (!place.code) localStorage.removeItem(JOINED);
-      });
+      if (place.secret) sessionStorage.setItem(secretOf(place.code), place.secret);
+      else if (place.joined) localStorage.setItem(JOINED, "joined");
+      else if (!place.code) localStorage.removeItem(JOINED);
       window["playground"].news.look(); // from now on there is something to hear
     });
     root.addEventListener("done", (event) => {

@@ -106,9 +106,10 @@
     [at.pressed, at.told] = [true, {}];
     try {
       for (let last; last !== at.answered; ) await (last = at.answered);
-      const { count } = at.newest, values = { ...named(form, list), ...at.told }, { ask } = window["playground"];
+      const { count } = at.newest, values = { ...named(form, list), ...at.told };
+      await visitor();
       /** @type {Answer} */
-      const answer = await ask(`/do/${form.name}`, { visitor: await visitor(), selection: { values, pressed: true } }).catch(() => ({ problem: "The server does not answer. Try again in a moment." }));
+      const answer = await window["playground"].act(form.name, { values, pressed: true });
       if (answer.problem) window["playgroundComplain"]?.(answer.problem);
       if (answer.begun) {
         window["playground"].news.look();

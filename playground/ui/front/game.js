@@ -55,13 +55,12 @@
     /** @param {number | string} choice a token's id, or what was typed */
     async function bet(choice) {
       if (!board || board.over || sent) return;
-      const { known, ask } = window["playground"];
       sent = true;
       mark();
       element.setAttribute("aria-busy", "true");
       const sure = (desk.querySelector(".bet-how :checked") ?? desk.querySelector(".bet-how [checked]")).value;
       const selection = { ...root.panel.selection(), bet: { game: board.game, round: board.round, choice, sure } };
-      const answer = await ask("/do/bet", { visitor: known.visitor, selection }).catch(() => ({ problem: "The server does not answer. Bet again in a moment." }));
+      const answer = await window["playground"].act("bet", selection);
       element.removeAttribute("aria-busy");
       if (!answer.problem) return root.panel.move({});
       sent = false;

@@ -11,7 +11,7 @@
   const BOXES = ".block,.column,.row,.form,.tabitem,section"; // what may be hidden with all that is in it
 
   /** @typedef {{term: string, plain: string, means: string, formula?: string, names: string[],
-   *   see: {tab: string, view?: string, at: string, fold?: string, place: string}}} Term */
+   *   see: {tab: string, view?: string, place: string}}} Term */
 
   /** @type {Term[]} */
   let terms = [];
@@ -125,7 +125,7 @@
       const top = rect.bottom + 8 + height < innerHeight ? rect.bottom + 8 : Math.max(rect.top - 8 - height, 8);
       Object.assign(box.style, { inset: "auto", margin: 0, top: `${top}px`, left: `${Math.max(Math.min(rect.left, innerWidth - width - 16), 8)}px` });
     }
-    /** @type {HTMLElement | null} */ (box.querySelector("input, a"))?.focus({ preventScroll: true });
+    /** @type {HTMLElement | null} */ (box.querySelector("a, .glossary-terms button"))?.focus({ preventScroll: true });
     return box;
   }
 
@@ -137,31 +137,19 @@
       <p>See it in <a href="?tab=${tab}${view ? `&view=${view}` : ""}">${escaped(`${title}: ${place}`)}</a></p>
       <button type="button" class="glossary-all">All terms</button>`, rect);
     /** @type {HTMLElement} */ (shown.querySelector(".glossary-all")).onclick = list;
-    const link = /** @type {HTMLAnchorElement} */ (shown.querySelector("a"));
-    link.onclick = (event) => {
+    /** @type {HTMLElement} */ (shown.querySelector("a")).onclick = (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
-      go(term.see, link.href);
+      box?.hidePopover();
+      window["playground"].address.open(tab, view);
     };
   }
 
-  /** All terms, those of this screen first. */
   function list() {
-    const group = (/** @type {string} */ title, /** @type {Iterable<Term>} */ some) => `<h4>${title}</h4><p class="glossary-terms">${[...some].map((term) =>
-      `<button type="button" data-term="${terms.indexOf(term)}" title="${escaped(term.plain)}">${escaped(term.term)}</button>`).join("")}</p>`;
-    const shown = open("Glossary", `<h3>Glossary</h3><input type="search" class="glossary-find" placeholder="Find a term" aria-label="Find a term">
-      ${group("On this screen", here.keys())}${group("All", terms)}
+    const buttons = terms.map(({ term, plain }) => `<button type="button" title="${escaped(plain)}">${escaped(term)}</button>`);
+    const shown = open("Glossary", `<h3>Glossary</h3><p class="glossary-terms">${buttons.join("")}</p>
       <p class="glossary-plain">You can click underlined terms. The key ? opens this list.</p>`);
-    const find = /** @type {HTMLInputElement} */ (shown.querySelector("input"));
-    const all = /** @type {NodeListOf<HTMLElement>} */ (shown.querySelectorAll("[data-term]"));
-    find.oninput = () => {
-      const wanted = find.value.trim().toLowerCase();
-      for (const each of all) {
-        const { term, plain, names } = terms[Number(each.dataset.term)];
-        each.hidden = ![term, plain, ...names].some((words) => words.toLowerCase().includes(wanted));
-      }
-    };
-    for (const each of all) each.onclick = () => explain(terms[Number(each.dataset.term)]);
+    shown.querySelectorAll(".glossary-terms button").forEach((each, i) => each.addEventListener("click", () => explain(terms[i])));
   }
 
   const ask = () => learn().then(() => { mark(); list(); });
@@ -172,34 +160,4 @@
     event.preventDefault();
     ask();
   });
-
-  // ---- going there --------------------------------------------------------------------------------------------------
-
-  /** @param {() => HTMLElement | null} found @returns {Promise<HTMLElement | null>} */
-  async function until(found) {
-    for (let tries = 0; tries < 60; tries++) {
-      const node = found();
-      if (node) return node;
-      await new Promise((then) => setTimeout(then, 50));
-    }
-    return null;
-  }
-
-  /** Show a place of the page.
-   * @param {Term["see"]} see @param {string} address for a phone, on which a tab may hide behind a menu */
-  async function go({ tab, view, at, fold }, address) {
-    box?.hidePopover();
-    const button = await until(() => document.getElementById(`tab-${tab}-button`));
-    if (!button) return location.assign(address);
-    button.click();
-    if (view) (await until(() => document.querySelector(`#${at} input[name=view][value="${view}"]`)))?.click();
-    const place = await until(() => fold ? document.querySelector(`#${at} [data-fold="${fold}"]`) : document.getElementById(at));
-    for (let each = place; each; each = each.parentElement) {
-      /** @type {HTMLElement | null} */ (each.querySelector(":scope > .label-wrap:not(.open)"))?.click();
-      if (each instanceof HTMLDetailsElement) each.open = true;
-    }
-    place?.classList.add("glossary-there");
-    setTimeout(() => place?.scrollIntoView({ block: "center" }), 100);
-    setTimeout(() => place?.classList.remove("glossary-there"), 2500);
-  }
 })();

@@ -7,6 +7,7 @@
 
   /** @typedef {{visitor: string, model: string, weights: string}} Known */
 
+  const SILENT = { problem: "The server does not answer. Try again in a moment." };
   /** @type {Known} */
   const known = { visitor: "", model: "", weights: "" };
 
@@ -29,6 +30,10 @@
     const said = await answer.json().catch(() => ({}));
     return answer.ok ? said : { problem: said.problem ?? said.detail ?? said.error ?? "The server gave no answer." };
   }
+
+  /** Do something on the server. Where nobody answers, the answer has a `problem`.
+   * @param {string} name @param {object} selection @returns {Promise<any>} */
+  const act = (name, selection) => ask(`/do/${name}`, { visitor: known.visitor, selection }).catch(() => SILENT);
 
   /** An element with a class and a text.
    * @param {string} tag @param {string} name @param {string} [text] */
@@ -89,21 +94,14 @@
 
   // ---- a pasted text that no run has taken yet would be gone with the page: the browser asks first -----------------
 
-  const DRAFTS = { text: "train-button", "moe-text": "moe-train" };
-  /** @type {Set<string>} */
-  const unsaved = new Set();
+  let unsaved = false;
   document.addEventListener("input", ({ target }) => {
-    if (!(target instanceof HTMLTextAreaElement)) return;
-    const place = target.closest("#text, #moe-text")?.id;
-    if (place) unsaved[target.value.trim().length > 200 ? "add" : "delete"](place);
+    if (target instanceof HTMLTextAreaElement && target.closest("#text, #moe-text")) unsaved = target.value.trim().length > 200;
   });
   document.addEventListener("click", ({ target }) => {
-    const pressed = /** @type {HTMLElement} */ (target)?.closest?.("button")?.id;
-    for (const [place, button] of Object.entries(DRAFTS)) if (button === pressed) unsaved.delete(place);
+    if (/** @type {Element} */ (target).closest?.("#train-button, #moe-train")) unsaved = false;
   });
-  window.addEventListener("beforeunload", (event) => {
-    if (unsaved.size) event.preventDefault();
-  });
+  window.addEventListener("beforeunload", (event) => unsaved && event.preventDefault());
 
-  window["playground"] = { ...window["playground"], known, tell, ask, made, save };
+  window["playground"] = { ...window["playground"], known, tell, ask, act, made, save, SILENT };
 })();

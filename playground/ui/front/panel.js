@@ -5,9 +5,8 @@
 // name into sight. What changes the selection: a button with `data-move` (JSON), a field with a name, an arrow button
 // with `data-step` (+1 or -1) `data-of` a field of radio buttons, a <details data-fold="…"> that is opened or closed, a
 // click in a chart. A button with `data-try` is pressed while the selection holds its texts. Fields show the selection,
-// but nothing is written into a field that somebody types in. A part with `data-for="heads"` is seen while `view` is
-// that word (`data-for="training:moments"`: while the field `training` is), one with `data-if="lens"` while that field is
-// true, some text or a number, one with `data-unless="problem"` while that slot is empty.
+// but nothing is written into a field that somebody types in. A part with `data-if="view:steps view:heads"` is seen while
+// the field `view` is one of these words, one with `data-if="lens"` while that field is true, some text or a number.
 // A panel that `data-follows` asks again when there are news of jobs. An <output data-of="field"> says what a field holds.
 // What other buttons do is said in deeds.js.
 //
@@ -236,32 +235,24 @@
         else if (input !== document.activeElement && input.value !== String(value) && takes(field, String(value))) input.value = String(value);
       }
       for (const output of root.querySelectorAll("output[data-of]")) output.textContent = String(selection[output.getAttribute("data-of") ?? ""] ?? "");
-      for (const part of root.querySelectorAll("[data-for]")) {
-        /** @type {HTMLElement} */ (part).hidden = !isSelected(part.getAttribute("data-for") ?? "");
-      }
       for (const fold of root.querySelectorAll("[data-fold]")) {
         /** @type {HTMLDetailsElement} */ (fold).open = Boolean(selection[fold.getAttribute("data-fold") ?? ""]);
       }
       for (const part of root.querySelectorAll("[data-if]")) {
-        const value = selection[part.getAttribute("data-if") ?? ""];
-        /** @type {HTMLElement} */ (part).hidden = !value && value !== 0;
-      }
-      for (const part of root.querySelectorAll("[data-unless]")) {
-        /** @type {HTMLElement} */ (part).hidden = Boolean(place(part.getAttribute("data-unless") ?? "")?.hasChildNodes());
+        /** @type {HTMLElement} */ (part).hidden = !holds(part.getAttribute("data-if") ?? "");
       }
       for (const arrow of root.querySelectorAll("[data-step]")) {
         /** @type {HTMLButtonElement} */ (arrow).disabled = !neighbour(/** @type {HTMLElement} */ (arrow));
       }
       for (const tried of root.querySelectorAll("[data-try]")) tried.ariaPressed = String(isTried(/** @type {HTMLElement} */ (tried)));
-      const chosen = root.querySelectorAll(".seg input:checked");
-      for (const each of chosen) intoSight(/** @type {HTMLElement} */ (each.closest("label")));
+      for (const each of root.querySelectorAll(".seg input:checked")) intoSight(/** @type {HTMLElement} */ (each.closest("label")));
     }
 
-    /** Whether one of these is selected: the name of a view, or `field:value`.
+    /** Whether the selection holds one of these: `field:value`, or a field that is not empty.
      * @param {string} words */
-    const isSelected = (words) => words.split(" ").some((each) => {
-      const [field, value] = each.includes(":") ? each.split(":") : ["view", each];
-      return String(selection[field]) === value;
+    const holds = (words) => words.split(" ").some((each) => {
+      const [field, value] = each.split(":"), held = selection[field];
+      return value === undefined ? held || held === 0 : String(held) === value;
     });
 
     /** Whether the selection holds the texts of this button's move; what the move sets back does not count.
@@ -271,7 +262,7 @@
 
     /** @param {HTMLElement} label */
     function intoSight(label) {
-      const row = label?.parentElement;
+      const row = label.parentElement;
       if (row) row.scrollLeft = label.offsetLeft - row.offsetLeft - (row.clientWidth - label.clientWidth) / 2;
     }
 
@@ -345,7 +336,7 @@
       move(changeOf(field));
     });
 
-    // buttons in a row are one stop of the tab key, with arrows inside; elsewhere the arrows press Back and Next
+    // buttons in a row are one stop of the tab key, with arrows inside
     root.addEventListener("keydown", (event) => {
       const { key } = event, target = /** @type {HTMLElement} */ (event.target);
       const row = /** @type {HTMLElement | null} */ (target.closest("[data-arrows]"));
@@ -360,16 +351,6 @@
       const next = all[Math.min(Math.max(to, 0), all.length - 1)];
       for (const each of all) each.tabIndex = each === next ? 0 : -1;
       next.focus();
-    });
-    document.addEventListener("keydown", (event) => {
-      const by = { ArrowLeft: "-1", ArrowRight: "1" }[event.key];
-      if (!by || event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
-      const TAKEN = "input, textarea, select, [contenteditable], [role=tablist], [role=radiogroup], [role=listbox], [data-arrows]";
-      if (/** @type {HTMLElement} */ (event.target).closest?.(TAKEN)) return;
-      const arrow = /** @type {HTMLButtonElement | null} */ (root.querySelector(`[data-keys][data-step="${by}"]`));
-      if (!arrow?.offsetParent || arrow.disabled) return;
-      event.preventDefault();
-      arrow.click();
     });
 
     // ---- the address -------------------------------------------------------------------------------------------------

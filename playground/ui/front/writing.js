@@ -51,7 +51,6 @@
     let text = null;
     const newest = new (window["playground"].Newest)();
     let began = 0;
-    let drawing = 0; // which text is being drawn
     let problem = ""; // why the text asked for last is not there
     /** @type {() => Sample} */
     let fresh = () => ({ ids: [], pieces: [], chances: [] }); // a sample of the text that grows, as it begins
@@ -90,7 +89,7 @@
           if (!answer.ok || !answer.body) take(await answer.json().catch(() => ({ problem: "The server gave no answer." })));
           else await each(answer.body, (line) => signal.aborted || take(line, from));
         } catch {
-          if (!signal.aborted) problem = "The server does not answer. Try again in a moment.";
+          if (!signal.aborted) ({ problem } = window["playground"].SILENT);
         }
       });
       if (newest.count !== mine) return; // a newer text is shown
@@ -156,7 +155,6 @@
     // ---- drawing --------------------------------------------------------------------------------------------------
 
     function begin() {
-      drawing++;
       box.replaceChildren();
       tails = [];
       said.textContent = "";
@@ -175,42 +173,29 @@
       tails[i].appendData(more);
     }
 
-    /** A whole text. The tokens' elements are made a few milliseconds at a time, so that clicks are answered in between,
-     * and put into the page at once: every change of a long text costs the browser the layout of all of it.
+    /** A whole text. Its tokens are put into the page at once: each change of a long text costs the layout of all of it.
      * @param {Written} it */
     function draw(it) {
       text = it;
       begin();
-      it.samples.forEach((sample, i) => grow(i, sample.pieces.join("")));
+      it.samples.forEach(({ pieces, chances }, i) => {
+        const nodes = pieces.map((piece, at) => token(i, at, piece, chances[at]));
+        for (const [first, end, why] of it.faults[i] ?? []) {
+          for (const node of nodes.slice(first, end + 1)) {
+            node.classList.add("fault");
+            node.title = why;
+          }
+        }
+        grow(i, "");
+        tails[i].replaceWith(...nodes);
+      });
       for (const caret of box.querySelectorAll(".caret")) caret.remove();
       ending(it);
       said.textContent = it.said;
       details.hidden = false;
       more.textContent = it.details;
-      const mine = drawing, parts = it.samples.map(() => new DocumentFragment());
-      let sample = 0, index = 0;
-      const slice = () => {
-        if (mine !== drawing) return;
-        const until = performance.now() + 8;
-        while (sample < parts.length && performance.now() < until) {
-          const { pieces, chances } = it.samples[sample], last = Math.min(index + 100, pieces.length);
-          for (; index < last; index++) parts[sample].append(token(sample, index, pieces[index], chances[index]));
-          if (index === pieces.length) [sample, index] = [sample + 1, 0];
-        }
-        if (sample < parts.length) return void setTimeout(slice);
-        parts.forEach((part, i) => {
-          for (const [first, end, why] of it.faults[i] ?? []) {
-            for (let at = first; at <= end && at < part.children.length; at++) {
-              part.children[at].classList.add("fault");
-              /** @type {HTMLElement} */ (part.children[at]).title = why;
-            }
-          }
-          tails[i].replaceWith(part);
-        });
-        outline();
-        root.dispatchEvent(new Event("written"));
-      };
-      slice();
+      outline();
+      root.dispatchEvent(new Event("written"));
     }
 
     /** @param {number} sample @param {number} index @param {string} piece @param {number} chance */
@@ -341,17 +326,12 @@
 
     /** @param {Written} it */
     function keep(it) {
-      if (it.first) return;
-      try {
-        const all = JSON.stringify(it);
-        if (all.length < LONGEST) localStorage.setItem(KEY, all);
-      } catch { /* a browser that keeps nothing */ }
+      const all = JSON.stringify(it);
+      if (!it.first && all.length < LONGEST) localStorage.setItem(KEY, all);
     }
 
-    try {
-      const stored = JSON.parse(localStorage.getItem(KEY) ?? "null");
-      if (stored?.samples && stored.parts && stored.model) texts[stored.model] = stored;
-    } catch { /* nothing was kept */ }
+    const stored = JSON.parse(localStorage.getItem(KEY) ?? "null");
+    if (stored) texts[stored.model] = stored;
 
     /** Show the text of the chosen model, if there is one. */
     function recall() {
