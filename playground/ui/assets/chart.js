@@ -1,10 +1,9 @@
 // The browser's half of playground/ui/chart.py: one plotly node per chart, redrawn in place.
 //
-// playgroundChart(element, props, trigger, watch) draws `props.value` there, now and whenever `watch` says that it
-// has changed: null or {figure: {data, layout}, summary, about}. `trigger` hears of clicks.
+// playgroundChart(element, clicked) returns what draws a value there: null, {figure: {data, layout}, summary, about}, or a
+// {problem} in place of a picture. `clicked` hears of clicks.
 (() => {
   "use strict";
-  if (window.playgroundChart) return;
 
   const { bare, download, grid, named, table } = window.playgroundTables;
   const live = new Set(); // charts in the page, for the switch between light and dark
@@ -15,8 +14,7 @@
     document.getElementById("playground-plotly").addEventListener("load", () => resolve(window.Plotly));
   }));
 
-  const isDark = () =>
-    document.body.classList.contains("dark") || document.documentElement.classList.contains("dark");
+  const isDark = () => document.body.classList.contains("dark");
 
   // A copy in the colours of the page. Encoded and typed arrays hold no colours and are shared.
   function tinted(part, dark) {
@@ -98,11 +96,12 @@
     return Object.keys(change).length ? change : null;
   }
 
-  window.playgroundChart = (element, props, trigger, watch) => {
+  window.playgroundChart = (element, clicked) => {
     const plot = element.querySelector(".chart-plot");
     const words = element.querySelector(".chart-words");
     const box = element.querySelector(".chart-box");
     let figure = null; // as the server has it, in light colours
+    let about = null; // what saved pictures and tables say of it
     let whole = null; // the same as text
     let marks = null; // its frames and lines as text, apart from all else
     let drawn = false;
@@ -160,7 +159,7 @@
       }
       if (!drawn) {
         drawn = true;
-        plot.on("plotly_click", clicked);
+        plot.on("plotly_click", pressed);
       }
       const { xaxis: x, shapes: [framed] = [] } = plot._fullLayout; // of a map wider than its place, the framed cell is in sight
       if (!plot.scrollLeft && framed?.xref === "x") plot.scrollLeft = x._offset + x.l2p(x.d2l(framed.x1)) + 48 - plot.clientWidth;
@@ -187,14 +186,12 @@
       requestAnimationFrame(draw);
     };
 
-    const axes = () => Object.keys(plot._fullLayout ?? {}).filter((key) => /^[xy]axis\d*$/.test(key));
+    const axes = () => Object.keys(plot._fullLayout).filter((key) => /^[xy]axis\d*$/.test(key));
 
-    function clicked(event) {
-      const point = event.points?.[0];
-      if (!point) return;
+    function pressed({ points: [point] }) {
       const cell = Array.isArray(point.pointNumber) ? point.pointNumber : null;
       const plain = (value) => (value === undefined || Number.isNaN(value) ? null : value);
-      trigger("select", {
+      clicked({
         index: cell ? [cell[0], cell[1]] : [point.curveNumber, point.pointNumber],
         value: plain(cell ? point.z : point.data.orientation === "h" ? point.x : point.y),
         trace: point.curveNumber,
@@ -208,7 +205,6 @@
       if (!figure) return;
       const Plotly = await plotly();
       const { data, layout } = themed(false, plot.clientWidth);
-      const about = props.value?.about;
       if (format === "csv") return download(table(figure, data), box.dataset.name, about);
       for (const axis of axes()) layout[axis] = { ...layout[axis], range: plot._fullLayout[axis].range, autorange: false };
       const width = plot.clientWidth, now = plot._fullLayout._size;
@@ -229,11 +225,12 @@
 
     function accept(value) {
       const next = value?.figure ?? null, before = whole;
+      about = value?.about;
       const framed = JSON.stringify(next?.layout?.shapes ?? []), same = marks === framed;
       whole = next && JSON.stringify({ ...next, layout: { ...next.layout, shapes: 0 } });
       marks = framed;
       const summary = value?.summary ?? "";
-      words.textContent = summary;
+      words[value?.problem ? "innerHTML" : "textContent"] = value?.problem ?? summary;
       words.classList.toggle("aloud", Boolean(value?.aloud));
       plot.setAttribute("aria-label", summary || "Chart");
       if (whole && whole === before) {
@@ -269,8 +266,7 @@
     });
     sized.observe(plot);
     live.add(schedule);
-    watch("value", () => accept(props.value));
-    accept(props.value);
+    return accept;
   };
 
   // A menu closes where something was chosen of it, and at a click elsewhere or Escape.
@@ -292,17 +288,5 @@
     if (event.target.matches?.(".legendtoggle") && event.target !== pressed) event.stopPropagation();
   }, true);
 
-  const follow = () => {
-    let dark = isDark();
-    const look = new MutationObserver(() => {
-      if (dark === isDark()) return;
-      dark = isDark();
-      for (const redraw of live) redraw();
-    });
-    for (const node of [document.body, document.documentElement]) {
-      look.observe(node, { attributes: true, attributeFilter: ["class"] });
-    }
-  };
-  if (document.body) follow();
-  else document.addEventListener("DOMContentLoaded", follow);
+  new MutationObserver(() => live.forEach((redraw) => redraw())).observe(document.body, { attributeFilter: ["class"] });
 })();

@@ -1,7 +1,6 @@
 // Numbers as tables: what a chart or a table of the page holds, saved as CSV. The charts read their arrays by it, too.
 (() => {
   "use strict";
-  if (window.playgroundTables) return;
 
   const ARRAYS = {
     f4: Float32Array, f8: Float64Array, i1: Int8Array, u1: Uint8Array,

@@ -89,10 +89,6 @@
         if (x >= r.left - slack && x <= r.right + slack && y >= r.top - slack && y <= r.bottom + slack) return { term, rect: r };
     return null;
   }
-  document.addEventListener("mousemove", (event) => {
-    const { target } = event;
-    if (target instanceof HTMLElement && marked.has(target)) target.style.cursor = under(event, 0) ? "help" : "";
-  }, { passive: true });
   document.addEventListener("click", (event) => {
     const touch = /** @type {PointerEvent} */ (event).pointerType === "touch";
     const hit = getSelection()?.isCollapsed ? under(event, touch ? 8 : 1) : null;
@@ -148,16 +144,11 @@
   function list() {
     const buttons = terms.map(({ term, plain }) => `<button type="button" title="${escaped(plain)}">${escaped(term)}</button>`);
     const shown = open("Glossary", `<h3>Glossary</h3><p class="glossary-terms">${buttons.join("")}</p>
-      <p class="glossary-plain">You can click underlined terms. The key ? opens this list.</p>`);
+      <p class="glossary-plain">You can click underlined terms.</p>`);
     shown.querySelectorAll(".glossary-terms button").forEach((each, i) => each.addEventListener("click", () => explain(terms[i])));
   }
 
-  const ask = () => learn().then(() => { mark(); list(); });
-  document.addEventListener("click", ({ target }) => { if (/** @type {Element} */ (target).closest?.(".glossary-button")) ask(); });
-  document.addEventListener("keydown", (event) => {
-    const typing = /** @type {Element} */ (event.target).closest?.("input:not([type=radio],[type=checkbox],[type=range]),textarea,select,[contenteditable]");
-    if (event.key !== "?" || typing || event.ctrlKey || event.metaKey || event.altKey) return;
-    event.preventDefault();
-    ask();
+  document.addEventListener("click", ({ target }) => {
+    if (/** @type {Element} */ (target).closest?.(".glossary-button")) learn().then(list);
   });
 })();

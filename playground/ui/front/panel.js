@@ -185,7 +185,10 @@
       if (!at) return;
       at.removeAttribute("aria-busy");
       if (at.hasAttribute("data-own")) return void at.dispatchEvent(new CustomEvent("shown", { detail: content }));
-      if (at.querySelector(":scope > .chart-box")) return chartOf(slot, at)(content);
+      if (at.querySelector(":scope > .chart-box")) {
+        shows[slot] ??= window["playgroundChart"](at, (/** @type {object} */ event) => move({}, { ...event, slot }));
+        return shows[slot](content);
+      }
       const open = new Set([...at.querySelectorAll("details[open] > summary")].map((each) => each.textContent));
       const focused = at.contains(document.activeElement) ? markOf(document.activeElement) : null;
       at.innerHTML = content?.problem ?? content ?? "";
@@ -203,23 +206,6 @@
       const { mark, move } = /** @type {HTMLElement} */ (node)?.dataset ?? {};
       return mark ?? move ?? node?.textContent ?? null;
     };
-
-    /** @param {string} slot @param {HTMLElement} at @returns {Show} */
-    function chartOf(slot, at) {
-      return (shows[slot] ??= (() => {
-        const value = { value: null };
-        let heard = () => {};
-        window["playgroundChart"](
-          at, value, (_, event) => move({}, { ...event, slot }), (_, /** @type {() => void} */ hear) => (heard = hear),
-        );
-        return (content) => {
-          value.value = content?.problem ? null : content;
-          heard();
-          const words = at.querySelector(".chart-words");
-          if (content?.problem && words) words.innerHTML = content.problem;
-        };
-      })());
-    }
 
     /** Whether a field can hold this; a drop-down that has no such option stays as the server has drawn it.
      * @param {Element} field @param {string} value */

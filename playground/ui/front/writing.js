@@ -18,8 +18,6 @@
   /** @typedef {{id: number, chance: number}} Instead a token in place of the open one */
 
   const { made } = window["playground"];
-  /** @param {number} p */
-  const percent = (p) => (p > 0 && p < 0.0005 ? "<0.1 %" : p > 0.9995 && p < 0.999999 ? ">99.9 %" : `${(100 * p).toFixed(1)} %`);
   /** @param {number} n @param {string} unit */
   const counted = (n, unit) => `${n.toLocaleString("en")} ${unit}${n === 1 ? "" : "s"}`;
 
@@ -205,7 +203,7 @@
       node.setAttribute("role", "button");
       node.tabIndex = index ? -1 : 0; // one stop of the tab key, arrows inside
       const bits = Math.min(-Math.log2(Math.max(chance, 1e-9)), 8); // eight and more are equally strong
-      node.dataset.bits = bits.toFixed(0);
+      node.style.setProperty("--bits", bits.toFixed(0));
       piece.split("\n").forEach((line, i) => {
         if (i) node.append(made("span", "break", "⏎"), "\n");
         if (line) node.append(line);
@@ -280,20 +278,10 @@
       write({ tokens, kept, parts: text.parts.filter((each) => each.start <= index), chosen: true });
     }
 
-    /** @param {any} node @returns {[number, number]} sample and index */
-    const placeOf = (node) => node.dataset.place.split(":").map(Number);
     box.addEventListener("click", (/** @type {any} */ { target }) => {
-      const node = target.closest("[data-place]");
-      if (node) pick(...placeOf(node), { why: null });
+      const [sample, index] = target.closest("[data-place]")?.dataset.place.split(":").map(Number) ?? [0, -1];
+      pick(sample, index, { why: null });
     });
-    for (const come of ["mouseover", "focusin"]) {
-      box.addEventListener(come, (/** @type {any} */ event) => {
-        const node = event.target.closest?.("[data-place]");
-        if (!node || node.title || !text) return;
-        const [sample, index] = placeOf(node);
-        node.title = percent(text.samples[sample].chances[index]);
-      });
-    }
     root.addEventListener("click", (/** @type {any} */ event) => {
       const other = event.target.closest("[data-instead]");
       if (other && !newest.awaits) instead(JSON.parse(other.dataset.instead));
