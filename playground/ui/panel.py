@@ -306,15 +306,9 @@ def chip(text: str, move: Mapping[str, Any], **attributes: str | bool) -> str:
     return move_button(text.replace("\n", " ⏎ "), move, kind="chip", dir="auto", data_try="", **attributes)
 
 
-def choice(
-    name: str, label: str, options: Mapping[str, str], chosen: str = "", *, resets: str = "", said: str = ""
-) -> str:
-    """A drop-down with options value → text; `resets` names the fields that a choice resets. Escaped.
-
-    `said` is the label for screen readers if no label is visible.
-    """
-    more = {"data-resets": resets, "aria-label": said}
-    attributes = attributes_html({"name": name, **{key: text for key, text in more.items() if text}})
+def choice(name: str, label: str, options: Mapping[str, str], chosen: str = "", *, resets: str = "") -> str:
+    """A drop-down with options value → text; `resets` names the fields that a choice resets. Escaped."""
+    attributes = attributes_html({"name": name, "data_resets": resets})
     inside = options_html(options, chosen)
     return f'<label class="field-label">{html.escape(label)}<select{attributes}>{inside}</select></label>'
 

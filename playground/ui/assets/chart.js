@@ -6,6 +6,7 @@
   "use strict";
 
   const { bare, download, grid, named, table } = window.playgroundTables;
+  document.querySelector("base[href='./']")?.remove(); // with it, plotly names clip paths by the page's address, and loses them
   const live = new Set(); // charts in the page, for the switch between light and dark
 
   let loaded;
@@ -151,11 +152,11 @@
       // plotly would stretch the range of square cells where the axes of the figure before were tied in another way
       const tied = (axis) => axis?.scaleanchor && `${axis.scaleanchor} ${axis.constrain}`;
       if (drawn && tied(plot.layout?.yaxis) !== tied(layout.yaxis)) drawn = void Plotly.purge(plot);
-      await sameDocument(() => Plotly.react(plot, data, layout, calm));
+      await Plotly.react(plot, data, layout, calm);
       if (figure && (fitting = unfit(data))) {
         const again = themed(isDark(), plot.clientWidth);
         plot.style.height = again.layout.height + "px";
-        await sameDocument(() => Plotly.react(plot, again.data, again.layout, calm));
+        await Plotly.react(plot, again.data, again.layout, calm);
       }
       if (!drawn) {
         drawn = true;
@@ -164,15 +165,6 @@
       const { xaxis: x, shapes: [framed] = [] } = plot._fullLayout; // of a map wider than its place, the framed cell is in sight
       if (!plot.scrollLeft && framed?.xref === "x") plot.scrollLeft = x._offset + x.l2p(x.d2l(framed.x1)) + 48 - plot.clientWidth;
       box.dataset.state = "drawn";
-    }
-
-    // Where the page has a <base>, plotly names its clip paths by the page's whole address, and loses them with it.
-    function sameDocument(draw) {
-      const base = document.querySelector("base[href]"), href = base?.getAttribute("href");
-      base?.removeAttribute("href");
-      const drawing = draw();
-      base?.setAttribute("href", href);
-      return drawing;
     }
 
     async function frame(next) {

@@ -2,38 +2,25 @@
 // ones bear.
 (() => {
   "use strict";
-  function tell(words, seconds, tone, role, ...buttons) {
+  function tell(words, seconds, tone, role) {
     const shown = [...document.querySelectorAll(".toast-body, .complaint")].some((e) => e.textContent.includes(words));
     if (shown) return;
     const { made } = window.playground, box = made("div", `complaint notice notice-${tone}`), close = made("button", "", "×");
     box.role = role;
     close.ariaLabel = "Close";
     close.onclick = () => box.remove();
-    box.append(made("span", "", words), ...buttons, close);
+    box.append(made("span", "", words), close);
     let pile = document.getElementById("complaints");
     if (!pile) {
       pile = Object.assign(document.createElement("div"), { id: "complaints" });
       (document.querySelector(".gradio-container") ?? document.body).append(pile);
     }
     pile.append(box);
-    const leave = () => box.matches(":hover, :focus-within") ? setTimeout(leave, 1000) : box.remove(); // not while in use
-    if (seconds) setTimeout(leave, 1000 * seconds);
+    if (seconds) setTimeout(() => box.remove(), 1000 * seconds);
     return box;
   }
 
-  // A model was made while another tab was open: offer to choose it. Without a name, take the offer back.
-  let asked = null;
-  window.playgroundAsk = (name, choose) => {
-    asked?.remove();
-    if (!name) return;
-    const take = window.playground.made("button", "take", "Choose it on all tabs");
-    take.onclick = () => {
-      asked.remove();
-      choose();
-    };
-    asked = tell(`“${name}” has finished training.`, 8, "info", "status", take);
-  };
-
+  window.playgroundTell = (words) => tell(words, 8, "info", "status");
   window.playgroundComplain = (words) => tell(words, 12, "error", "alert");
 
   const fetched = window.fetch.bind(window);

@@ -31,7 +31,7 @@
       text.append(newest, made("span", "blank", board.over ? "" : "?"));
       const at = [...tokens.children].indexOf(document.activeElement);
       tokens.replaceChildren(...board.candidates.map(([id, label], i) => {
-        const node = made("button", "bet-token", label || "∅");
+        const node = made("button", "token bet-token", label || "∅");
         node.dataset.id = id;
         node.tabIndex = i === Math.max(at, 0) ? 0 : -1; // one stop for the tab key, arrows inside
         if (!label.replaceAll(/[␣⏎⇥]/g, "")) node.setAttribute("aria-label", label.replaceAll("␣", "space ").replaceAll("⏎", "line break ").replaceAll("⇥", "tab ").trim());

@@ -70,14 +70,9 @@
   }
   for (const event of ["click", "keyup", "change", "resize"]) addEventListener(event, later, { capture: true, passive: true });
   // What a running job draws anew loses its underlines, and gets them back at once.
-  let drawn = false;
-  document.addEventListener("playground-drawn", () => {
-    if (!drawn) queueMicrotask(() => { // once all that came with it is there
-      drawn = false;
-      if ([...here.values()].some((range) => range.collapsed)) mark();
-    });
-    drawn = true;
-  });
+  document.addEventListener("playground-drawn", () => queueMicrotask(() => { // once all that came with it is there
+    if ([...here.values()].some((range) => range.collapsed)) mark();
+  }));
   const begin = () => setTimeout(() => soon(() => void learn().then(mark, () => {})), 1500);
   document.readyState === "complete" ? begin() : addEventListener("load", begin);
 

@@ -53,6 +53,9 @@
     let reveal = ""; // the slot to bring into sight once it is shown
     let waiting = false; // whether something changed while nobody could see the panel
 
+    /** @param {string} selector @returns {any[]} */
+    const all = (selector) => [...root.querySelectorAll(selector)];
+
     // ---- the selection ------------------------------------------------------------------------------------------
 
     const owner = () => `${known.model} ${selection.subject ?? ""}`;
@@ -137,7 +140,7 @@
 
     /** No answer is awaited any more. */
     function rest() {
-      for (const busy of [root, ...root.querySelectorAll("[aria-busy]")]) busy.removeAttribute("aria-busy");
+      for (const busy of [root, ...all("[aria-busy]")]) busy.removeAttribute("aria-busy");
     }
 
     /** The selection as the server gets it. */
@@ -220,18 +223,12 @@
         else if (input.type === "checkbox") input.checked = Boolean(value);
         else if (input !== document.activeElement && input.value !== String(value) && takes(field, String(value))) input.value = String(value);
       }
-      for (const output of root.querySelectorAll("output[data-of]")) output.textContent = String(selection[output.getAttribute("data-of") ?? ""] ?? "");
-      for (const fold of root.querySelectorAll("[data-fold]")) {
-        /** @type {HTMLDetailsElement} */ (fold).open = Boolean(selection[fold.getAttribute("data-fold") ?? ""]);
-      }
-      for (const part of root.querySelectorAll("[data-if]")) {
-        /** @type {HTMLElement} */ (part).hidden = !holds(part.getAttribute("data-if") ?? "");
-      }
-      for (const arrow of root.querySelectorAll("[data-step]")) {
-        /** @type {HTMLButtonElement} */ (arrow).disabled = !neighbour(/** @type {HTMLElement} */ (arrow));
-      }
-      for (const tried of root.querySelectorAll("[data-try]")) tried.ariaPressed = String(isTried(/** @type {HTMLElement} */ (tried)));
-      for (const each of root.querySelectorAll(".seg input:checked")) intoSight(/** @type {HTMLElement} */ (each.closest("label")));
+      for (const output of all("output[data-of]")) output.textContent = String(selection[output.dataset.of] ?? "");
+      for (const fold of all("[data-fold]")) fold.open = Boolean(selection[fold.dataset.fold]);
+      for (const part of all("[data-if]")) part.hidden = !holds(part.dataset.if);
+      for (const arrow of all("[data-step]")) arrow.disabled = !neighbour(arrow);
+      for (const tried of all("[data-try]")) tried.ariaPressed = String(isTried(tried));
+      for (const each of all(".seg input:checked")) intoSight(each.closest("label"));
     }
 
     /** Whether the selection holds one of these: `field:value`, or a field that is not empty.
@@ -257,9 +254,9 @@
     /** The radio button before or after the chosen one.
      * @param {HTMLElement} arrow @returns {HTMLInputElement | undefined} */
     function neighbour(arrow) {
-      const all = [...root.querySelectorAll(`input[name="${arrow.dataset.of}"]`)];
-      const at = all.findIndex((each) => /** @type {HTMLInputElement} */ (each).value === String(selection[arrow.dataset.of ?? ""]));
-      return /** @type {HTMLInputElement | undefined} */ (all[at + Number(arrow.dataset.step)]);
+      const choices = all(`input[name="${arrow.dataset.of}"]`);
+      const at = choices.findIndex((each) => each.value === String(selection[arrow.dataset.of ?? ""]));
+      return choices[at + Number(arrow.dataset.step)];
     }
 
     /** A field's new value, and the fields that it sets back (`data-resets`).
@@ -300,7 +297,7 @@
     root.addEventListener("input", (event) => {
       const field = /** @type {HTMLInputElement} */ (event.target);
       if (field.type === "range") {
-        for (const output of root.querySelectorAll(`output[data-of="${field.name}"]`)) output.textContent = field.value;
+        for (const output of all(`output[data-of="${field.name}"]`)) output.textContent = field.value;
       }
       if (!field.name || (field.type !== "text" && field.tagName !== "TEXTAREA")) return;
       clearTimeout(typing);
@@ -327,15 +324,15 @@
       const { key } = event, target = /** @type {HTMLElement} */ (event.target);
       const row = /** @type {HTMLElement | null} */ (target.closest("[data-arrows]"));
       if (!row || event.altKey || event.ctrlKey || event.metaKey) return;
-      const all = /** @type {HTMLElement[]} */ ([...row.querySelectorAll("button, [role=button]")]);
-      const at = all.indexOf(target), line = Number(row.dataset.arrows) || 1; // how far up and down lead
-      const to = { ArrowLeft: at - 1, ArrowRight: at + 1, ArrowUp: at - line, ArrowDown: at + line, Home: 0, End: all.length - 1 }[key];
+      const buttons = /** @type {HTMLElement[]} */ ([...row.querySelectorAll("button, [role=button]")]);
+      const at = buttons.indexOf(target), line = Number(row.dataset.arrows) || 1; // how far up and down lead
+      const to = { ArrowLeft: at - 1, ArrowRight: at + 1, ArrowUp: at - line, ArrowDown: at + line, Home: 0, End: buttons.length - 1 }[key];
       const pressed = (key === "Enter" || key === " ") && target.matches("[role=button]");
       if (at < 0 || (to === undefined && !pressed)) return;
       event.preventDefault();
       if (to === undefined) return target.click();
-      const next = all[Math.min(Math.max(to, 0), all.length - 1)];
-      for (const each of all) each.tabIndex = each === next ? 0 : -1;
+      const next = buttons[Math.min(Math.max(to, 0), buttons.length - 1)];
+      for (const each of buttons) each.tabIndex = each === next ? 0 : -1;
       next.focus();
     });
 

@@ -125,7 +125,7 @@ def speed_fact(speeds: dict[str, float | None] | None) -> str:
 
 def _fact(times: float | None, of: str) -> str:
     value = "–" if times is None else f"{times:#.2g} ×" if times < 0.95 else f"{times:.1f} ×"
-    return f'<div class="fact"><b>MoE: {value}</b><span>{of}</span></div>'
+    return f'<div class="stat"><b class="stat-value">MoE: {value}</b><span class="stat-note">{of}</span></div>'
 
 
 # ---- pictures --------------------------------------------------------------------------------------------------------
