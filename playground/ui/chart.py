@@ -21,11 +21,10 @@ _TEMPLATE = """<figure class="chart-box" data-state="waiting" data-name="{name}"
 <div class="chart-plot scroll-x" role="img" aria-label="Chart" style="height: {height}px"></div>{below}
 <figcaption class="chart-foot"{foot}><p class="chart-words" aria-live="off"></p>{tools}</figcaption></figure>"""
 
-_TOOLS = """<span class="chart-tools">
-<details class="chart-menu"><summary aria-label="Save this figure" title="Save this figure">⋯</summary><span>
+_TOOLS = """<details class="chart-menu"><summary aria-label="Save this figure" title="Save this figure">⋯</summary><span>
 <button type="button" data-chart="png">Picture (PNG)</button>
 <button type="button" data-chart="svg">Picture (SVG)</button>
-<button type="button" data-chart="csv">Numbers (CSV)</button></span></details></span>"""
+<button type="button" data-chart="csv">Numbers (CSV)</button></span></details>"""
 
 
 def chart_place(
@@ -58,11 +57,7 @@ def show(
     """
     if figure is None:
         return {"problem": theme.notice(summary)} if summary else None
-    return (
-        {"figure": figure, "summary": summary}
-        | ({"aloud": True} if aloud else {})
-        | ({"facts": facts} if facts else {})
-    )
+    return {"figure": figure, "summary": summary, "aloud": aloud, "facts": facts}
 
 
 def head_html() -> str:

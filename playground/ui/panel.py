@@ -152,7 +152,6 @@ class Panels:
         start: Mapping[str, Any],
         of_model: str = "",
         address: str = "",
-        rules: str = "",
         follows: bool = False,
         **component: Any,
     ) -> gr.HTML:
@@ -163,13 +162,12 @@ class Panels:
             start: the selection with which the panel opens.
             of_model: names of the fields that are kept separately for each model.
             address: names of the fields that the page's address holds while this tab is open. `cell` means query and
-                key; `rules` means all fields named in `rules`.
-            rules: names of numbers and switches.
+                key.
             follows: whether the panel shows jobs or models, so that it must update when those change.
         """
         self._views[name] = view
         data = {"panel": name, "start": json.dumps(dict(start)), "of-model": of_model, "address": address}
-        data |= {"rules": rules, "follows": follows, "new": True}  # new until the request was answered in full
+        data |= {"follows": follows, "new": True}  # new until the request was answered in full
         # browsers restore fields on their own, and not always to what the selection says
         attributes = {"autocomplete": "off"} | {f"data-{key}": text for key, text in data.items()}
         return gr.HTML(

@@ -223,26 +223,10 @@ def test_training_before_the_guess_says_that_it_trains(address, open_page):
     expect(page.locator(".lesson-still")).to_have_count(0)  # by itself
 
 
-def kinds(lesson: Lesson) -> set[tuple[str, str]]:
-    """What its steps ask for and how, and where on the page they are."""
-    asks = {("ask", step.ask.number is None) for step in lesson.steps if step.ask}
-    doings = {
-        ("done", step.doing, bool(step.ask) and step.ask.until == "done" and step.done.place in step.ask.covers)
-        for step in lesson.steps
-        if step.done
-    }
-    return asks | doings | {("tab", step.sets["tab"]) for step in lesson.steps if "tab" in step.sets}
-
-
-def test_the_walked_lessons_hold_every_kind_of_step():
-    walked = [find_lesson(name) for name in WALKED]
-    assert set().union(*map(kinds, walked)) == set().union(*map(kinds, all_lessons()))
-
-
 @pytest.fixture(scope="module")
-def visitor(served, quick, request):
+def visitor(served, quick, browser):
     """The page of one visitor who walks lesson after lesson, and begins with a link."""
-    with opened_pages(request.getfixturevalue) as create:
+    with opened_pages(browser) as create:
         page = create()
         page.goto(f"{served[1]}?lesson={WALKED[0]}")
         page.wait_for_selector(".lesson header")

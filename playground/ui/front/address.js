@@ -1,7 +1,6 @@
 // @ts-check
 // The page's address, which always leads back to what is shown: each panel says here what of its selection is in it
-// (`data-address`), while its tab is open. In it, `cell` stands for query and key, and `rules` for the numbers and switches
-// of that name which are not as usual, in one word: `temperature:0.3,top_k:5`. `typed=0` says that the prompt is the
+// (`data-address`), while its tab is open. In it, `cell` stands for query and key. `typed=0` says that the prompt is the
 // model's own, so that another model brings another one.
 
 (() => {
@@ -66,8 +65,7 @@
   /** A panel's part of the address: `read` what it selects, and `says` what it is to say of a selection.
    * @param {HTMLElement} root @param {string} tab @param {Record<string, any>} start the selection that it opens with */
   function part(root, tab, start) {
-    const words = (/** @type {string | undefined} */ list) => (list ?? "").split(" ").filter(Boolean);
-    const fields = words(root.dataset.address), rules = words(root.dataset.rules);
+    const fields = (root.dataset.address ?? "").split(" ").filter(Boolean);
 
     /** @returns {Record<string, any>} */
     function read() {
@@ -77,26 +75,18 @@
         const text = said.get(each);
         if (text === null) continue;
         if (each === "cell") [found.query, found.key] = text.split(",").map(Number);
-        else if (each === "rules") Object.assign(found, Object.fromEntries(text.split(",").map((rule) => {
-          const [name, value] = rule.split(":");
-          return [name, Number(value)];
-        })));
         else if (typeof start[each] === "object" && start[each]) {
           try {
             found[each] = JSON.parse(text);
           } catch { /* somebody's own spelling; the panel opens as usual */ }
         } else if (each === "prompt") Object.assign(found, { prompt: text, typed: true });
-        else found[each] = /^\d{1,6}$/.test(text) && typeof start[each] !== "string" ? Number(text) : text;
+        else found[each] = /^\d{1,6}(\.\d+)?$/.test(text) && typeof start[each] !== "string" ? Number(text) : text;
       }
       return found;
     }
 
     /** @param {Record<string, any>} selection @returns {Record<string, string | number>} */
     const says = (selection) => Object.fromEntries(fields.flatMap((each) => {
-      if (each === "rules") {
-        const changed = rules.filter((name) => selection[name] !== start[name]);
-        return changed.length ? [[each, changed.map((name) => `${name}:${Number(selection[name])}`).join(",")]] : [];
-      }
       if (each === "typed") return (selection.prompt ?? "") === "" || selection.typed ? [] : [[each, 0]];
       const value = each === "cell" ? [selection.query, selection.key].join(",") : selection[each];
       const usual = JSON.stringify(value) === JSON.stringify(start[each]) && each !== "view";

@@ -31,7 +31,7 @@
     });
     root.addEventListener("done", (event) => {
       const { lesson } = /** @type {CustomEvent} */ (event).detail;
-      if (lesson) openLesson(lesson, root.panel.selection().code);
+      if (lesson) openLesson(lesson);
     });
     root.addEventListener("click", (event) => {
       const target = /** @type {HTMLElement} */ (event.target);
@@ -41,7 +41,7 @@
       const lesson = /** @type {HTMLElement | null} */ (target.closest("[data-open-lesson]"));
       if (!lesson) return;
       event.preventDefault();
-      openLesson(lesson.dataset.openLesson ?? "", root.panel.selection().code);
+      openLesson(lesson.dataset.openLesson ?? "");
     });
     document.addEventListener("click", (event) => {
       if (!/** @type {HTMLElement} */ (event.target)?.closest?.(".class-button")) return;
@@ -57,13 +57,9 @@
     root.panel.move(move);
   }
 
-  /** By its button in the menu, which leaves the page as it is; else by its address.
-   * @param {string} id @param {string} code */
-  function openLesson(id, code) {
-    /** @type {HTMLElement | null} */
-    const button = document.querySelector(`#learn-menu [data-lesson="${CSS.escape(id)}"]`);
-    if (button) button.click();
-    else location.assign(`${location.pathname}?${new URLSearchParams({ class: code, lesson: id })}`);
+  /** @param {string} id */
+  function openLesson(id) {
+    /** @type {HTMLElement | null} */ (document.querySelector(`#learn-menu [data-lesson="${CSS.escape(id)}"]`))?.click();
   }
 
   /** @param {HTMLElement} button @param {{code: string, secret: string}} selection */

@@ -78,18 +78,9 @@
     tokens.addEventListener("click", ({ target }) => {
       const node = target.closest("button");
       if (!node) return;
-      focusOn(node);
+      for (const each of tokens.children) each.tabIndex = each === node ? 0 : -1;
       bet(Number(node.dataset.id));
     });
-    tokens.addEventListener("keydown", (event) => { // a letter's key leads to it
-      if (!board || event.ctrlKey || event.metaKey || event.altKey) return;
-      const next = board.candidates.findIndex(([, label]) => label === event.key);
-      if (next >= 0) focusOn(tokens.children[next]).focus();
-    });
-    function focusOn(node) {
-      for (const each of tokens.children) each.tabIndex = each === node ? 0 : -1;
-      return node;
-    }
 
     /** The same board drawn again, as after any news, leaves what is said of it.
      * @param {any} value */

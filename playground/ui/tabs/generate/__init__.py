@@ -26,8 +26,6 @@ from .selection import Selection
 from .writing import Writing, no_mask, recorded
 
 TITLE = "Generate"
-RULES = "temperature new_tokens top_k top_p min_p repetition_penalty samples seed"
-"""The fields of the selection that a link carries as `rules`."""
 IDEAS = 3
 """How many beginnings are offered."""
 
@@ -87,8 +85,7 @@ def build(page: Page) -> None:
         TEMPLATE,
         start=Selection.first(page.limits).to_dict(),
         of_model="choice heat bits why",
-        address="prompt typed rules",
-        rules=RULES,
+        address="prompt typed temperature new_tokens top_k top_p min_p repetition_penalty samples seed",
         follows=True,
         elem_id="generate-panel",
     )
