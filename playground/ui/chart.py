@@ -21,8 +21,8 @@ _TEMPLATE = """<figure class="chart-box" data-state="waiting" data-name="{name}"
 <div class="chart-plot scroll-x" role="img" aria-label="Chart" style="height: {height}px"></div>{below}
 <figcaption class="chart-foot"{foot}><p class="chart-words" aria-live="off"></p>{tools}</figcaption></figure>"""
 
-_TOOLS = """<details class="chart-menu"><summary aria-label="Save this figure" title="Save this figure">⋯</summary><span>
-<button type="button" data-chart="png">Picture (PNG)</button>
+_TOOLS = """<details class="chart-menu"><summary aria-label="Save this figure" title="Save this figure">⋯</summary>
+<span><button type="button" data-chart="png">Picture (PNG)</button>
 <button type="button" data-chart="svg">Picture (SVG)</button>
 <button type="button" data-chart="csv">Numbers (CSV)</button></span></details>"""
 
