@@ -104,24 +104,20 @@ def build_app(
             own = [entry.id for entry in registry.models(visitor) if not entry.shipped]  # the newest first
             return visitor, page.model_list(visitor, own[0] if own else None)
 
-        def renewed(visitor: Any, model_id: Any, wanted: Any) -> tuple[gr.Dropdown, str]:
+        def renewed(visitor: Any, model_id: Any, wanted: Any) -> gr.Dropdown:
             """The present list of models, with another one chosen if requested, or else the old one."""
             chosen = wanted if registry.has(wanted, visitor) else model_id
-            stays = chosen == model_id and registry.has(model_id, visitor)
-            models = (
-                gr.Dropdown(choices=page.models_of(visitor, model_id)) if stays else page.model_list(visitor, chosen)
-            )
-            return models, f"{chosen} {page.step_of(visitor, chosen)}"
+            if chosen == model_id and registry.has(model_id, visitor):
+                return gr.Dropdown(choices=page.models_of(visitor, model_id))
+            return page.model_list(visitor, chosen)
 
         page.finish()
         tell = "(visitor, model) => { window.playground.tell({ visitor, model }); }"
         model.change(None, [visitor, model], None, js=tell, **UNSEEN)
-        page.weights.change(None, page.weights, None, js="(weights) => { playground.tell({ weights }); }", **UNSEEN)
         renew = gr.Button(visible="hidden", elem_id="renew-models")
         # the browser's wish replaces the third input; if triggered while at work, it runs again
         wanted = "(visitor, model) => [visitor, model, playground.news.wanted()]"
-        renew.click(renewed, [visitor, model, page.weights], [model, page.weights], js=wanted,
-                    trigger_mode="always_last", **QUIETLY)  # fmt: skip
+        renew.click(renewed, [visitor, model, model], model, js=wanted, trigger_mode="always_last", **QUIETLY)
         loaded = app.load(welcome, visitor, [visitor, model], **QUIETLY)
         loaded.then(None, [visitor, model], None, js=tell, **UNSEEN)
         opening = [(loaded.then(*attach, **QUIETLY), after) for *attach, after in page.on_load_handlers]

@@ -9,17 +9,12 @@ charts is launched with `head_html()` in its head and `own_files.files_route()` 
 
 from __future__ import annotations
 
-import html as html_text
 import json
 from typing import Any
 
 from ..figures import palette
 from . import theme
 from .own_files import ASSETS, PLOTLY_JS, served_path
-
-_TEMPLATE = """<figure class="chart-box" data-state="waiting" data-name="{name}">
-<div class="chart-plot scroll-x" role="img" aria-label="Chart" style="height: {height}px"></div>{below}
-<figcaption class="chart-foot"{foot}><p class="chart-words" aria-live="off"></p>{tools}</figcaption></figure>"""
 
 _TOOLS = """<details class="chart-menu"><summary aria-label="Save this figure" title="Save this figure">⋯</summary>
 <span><button type="button" data-chart="png">Picture (PNG)</button>
@@ -37,14 +32,11 @@ def chart_place(
     below: str = "",
 ) -> str:
     """The place for a chart in a panel's template; its slot takes what `show` returns. `below` is HTML under it."""
-    place = _TEMPLATE.format(
-        name=html_text.escape(save_name, quote=True),
-        height=int(height),
-        below=below,
-        foot="" if toolbar else " hidden",
-        tools=_TOOLS if toolbar else "",
-    )
-    return f'<div class="chart{" chart-clickable" if clickable else ""}" data-slot="{slot}">{place}</div>'
+    foot, tools = ("", _TOOLS) if toolbar else (" hidden", "")
+    return f"""<div class="chart{" chart-clickable" if clickable else ""}" data-slot="{slot}">
+<figure class="chart-box" data-state="waiting" data-name="{save_name}">
+<div class="chart-plot scroll-x" role="img" aria-label="Chart" style="height: {height}px"></div>{below}
+<figcaption class="chart-foot"{foot}><p class="chart-words" aria-live="off"></p>{tools}</figcaption></figure></div>"""
 
 
 def show(

@@ -39,8 +39,6 @@ _LOOK: dict[str, str | tuple[str, str]] = {
     "color_accent_soft": ("*primary_50", "#12323a"),
     "link_text_color": ("*primary_700", "*primary_300"),
     "block_background_fill": ("#ffffff", "*neutral_900"),
-    "block_radius": "12px",
-    "block_label_background_fill": ("transparent", "transparent"),
     "block_label_text_color": "*body_text_color_subdued",
     "block_title_text_color": "*body_text_color",
     "block_title_text_size": "*text_sm",
@@ -60,8 +58,6 @@ _LOOK: dict[str, str | tuple[str, str]] = {
     "button_secondary_background_fill": ("#ffffff", "*neutral_900"),
     "button_secondary_background_fill_hover": ("*neutral_100", "*neutral_800"),
     "button_secondary_border_color": ("*neutral_300", "#38424e"),
-    "button_secondary_text_color": "*body_text_color",
-    "shadow_drop_lg": "0 8px 28px rgba(16, 24, 32, 0.08)",
 }
 
 
@@ -126,12 +122,8 @@ def badge(text: str, kind: str = "plain") -> str:
 
 def progress(share: float, text: str) -> str:
     """A thin bar filled to `share` (0 … 1) with its sentence: what is done and how long it still takes. Escaped."""
-    percent = 100 * min(1.0, max(0.0, share))
-    return (
-        f'<div class="progress" role="progressbar" aria-valuenow="{percent:.0f}" aria-valuemin="0" aria-valuemax="100" '
-        f'aria-label="{html.escape(text, quote=True)}">'
-        f'<div class="progress-track"><div style="width: {percent:.1f}%"></div></div><p>{html.escape(text)}</p></div>'
-    )
+    said = html.escape(text, quote=True)
+    return f'<div class="progress"><progress value="{share:.3f}" aria-label="{said}"></progress><p>{said}</p></div>'
 
 
 def _variables() -> str:
@@ -156,19 +148,9 @@ class Cell:
     """A class of the style sheet: chosen, words, or a role (q, k, v, s)."""
 
 
-def table(
-    head: Sequence[str | Cell],
-    rows: Sequence[Sequence[Any]],
-    *,
-    total: bool = False,
-    save: str = "",
-    classes: str = "",
-) -> str:
+def table(head: Sequence[str | Cell], rows: Sequence[Sequence[Any]], *, save: str = "", classes: str = "") -> str:
     """A quiet HTML table; everything is escaped. `save` is the file name (without ending) of a button that saves it."""
-    marks = {len(rows) - 1: ' class="total"'} if total else {}
-    body = "".join(
-        f"<tr{marks.get(i, '')}>" + "".join(_cell("td", c) for c in row) + "</tr>" for i, row in enumerate(rows)
-    )
+    body = "".join(f"<tr>{''.join(_cell('td', c) for c in row)}</tr>" for row in rows)
     above = f"<thead><tr>{''.join(_cell('th', c) for c in head)}</tr></thead>" if head else ""
     shown = f'<table class="{f"plain-table {classes}".strip()}">{above}<tbody>{body}</tbody></table>'
     shown = f'<div class="scroll-x" tabindex="0">{shown}</div>'  # usable by keyboard, too

@@ -3,7 +3,7 @@
 (() => {
   "use strict";
   function tell(words, seconds, tone, role) {
-    const shown = [...document.querySelectorAll(".toast-body, .complaint")].some((e) => e.textContent.includes(words));
+    const shown = [...document.querySelectorAll(".complaint")].some((e) => e.textContent.includes(words));
     if (shown) return;
     const { made } = window.playground, box = made("div", `complaint notice notice-${tone}`), close = made("button", "", "×");
     box.role = role;

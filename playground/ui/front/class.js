@@ -8,10 +8,7 @@
   const JOINED = "playground-class"; // in localStorage: this browser has joined one
   const secretOf = (/** @type {string} */ code) => `playground-teaches ${code}`; // in sessionStorage
 
-  document.addEventListener("playground-panel", (event) => {
-    const root = /** @type {HTMLFormElement & {panel: any}} */ (/** @type {CustomEvent} */ (event).detail);
-    if (root.dataset.panel === "class") begin(root);
-  });
+  window["playground"].whenBuilt(begin, "class");
 
   /** @param {HTMLFormElement & {panel: any}} root */
   function begin(root) {

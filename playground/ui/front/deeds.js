@@ -110,5 +110,5 @@
     });
   }
 
-  document.addEventListener("playground-panel", (event) => deeds(/** @type {CustomEvent} */ (event).detail));
+  window["playground"].whenBuilt(deeds);
 })();

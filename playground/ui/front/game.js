@@ -23,11 +23,7 @@
       if (!board) return;
       const before = board.shown.slice(0, -1).join("").trimStart(), last = board.shown.at(-1);
       text.append(made("span", "given", before));
-      const newest = made("span", board.over ? "" : "newest", "");
-      last.split("\n").forEach((line, i) => {
-        if (i) newest.append(made("span", "break", "⏎"), "\n");
-        if (line) newest.append(line);
-      });
+      const newest = made("span", board.over ? "" : "newest", last.replaceAll("\n", "⏎\n"));
       text.append(newest, made("span", "blank", board.over ? "" : "?"));
       const at = [...tokens.children].indexOf(document.activeElement);
       tokens.replaceChildren(...board.candidates.map(([id, label], i) => {
@@ -94,8 +90,5 @@
     for (const kind of ["change", "input"]) element.addEventListener(kind, (event) => event.stopPropagation());
   }
 
-  document.addEventListener("playground-panel", (event) => {
-    const root = /** @type {CustomEvent} */ (event).detail;
-    if (root.dataset.panel === "generate") game(root);
-  });
+  window["playground"].whenBuilt(game, "generate");
 })();

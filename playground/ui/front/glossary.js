@@ -6,7 +6,7 @@
   "use strict";
 
   const SKIP = "script,style,svg,canvas,textarea,input,select,button,label,a,td,code,pre,samp,h1,h2,summary,[role=button],[role=tab]," +
-    "[role=option],[role=listbox],[role=progressbar],[data-testid$=-radio-label],.checkbox-container,.label-wrap,.chart-plot," +
+    "[role=option],[role=listbox],progress,[data-testid$=-radio-label],.checkbox-container,.label-wrap,.chart-plot," +
     ".written,.alternatives,.sample,.chips,.chip,.bet,.badge,.stat-value,[hidden],details:not([open])";
   const BOXES = ".block,.column,.row,.form,.tabitem,section"; // what may be hidden with all that is in it
 
@@ -76,12 +76,12 @@
   const begin = () => setTimeout(() => soon(() => void learn().then(mark, () => {})), 1500);
   document.readyState === "complete" ? begin() : addEventListener("load", begin);
 
-  /** The term at a place, and where its name lies.
+  /** The term at a place.
    * @param {MouseEvent} event @param {number} slack */
   function under({ target, clientX: x, clientY: y }, slack) {
     for (const [term, range] of marked.has(/** @type {Node} */ (target)) ? here : [])
       for (const r of range.startContainer.parentElement === target ? range.getClientRects() : [])
-        if (x >= r.left - slack && x <= r.right + slack && y >= r.top - slack && y <= r.bottom + slack) return { term, rect: r };
+        if (x >= r.left - slack && x <= r.right + slack && y >= r.top - slack && y <= r.bottom + slack) return term;
     return null;
   }
   document.addEventListener("click", (event) => {
@@ -90,7 +90,7 @@
     if (!hit) return;
     event.preventDefault(); // a label would hand the click on to its control
     event.stopPropagation();
-    explain(hit.term, hit.rect);
+    explain(hit);
   }, true);
   document.addEventListener("touchend", () => {}, { passive: true }); // some phones send clicks on plain text only then
 
@@ -99,9 +99,8 @@
   /** @type {HTMLElement | null} */
   let box = null;
 
-  /** @param {string} label @param {string} inside @param {DOMRect} [rect] what it explains
-   * @returns {HTMLElement} */
-  function open(label, inside, rect) {
+  /** @param {string} label @param {string} inside @returns {HTMLElement} */
+  function open(label, inside) {
     if (!box) {
       box = document.createElement("div");
       Object.assign(box, { id: "glossary", className: "glossary", popover: "auto", role: "dialog" });
@@ -110,24 +109,16 @@
     box.setAttribute("aria-label", label);
     box.innerHTML = `<button type="button" class="glossary-close" popovertarget="glossary" popovertargetaction="hide" aria-label="Close">×</button>${inside}`;
     if (!box.matches(":popover-open")) box.showPopover();
-    box.style.cssText = "";
-    if (rect && innerWidth > 640) {
-      const { width, height } = box.getBoundingClientRect();
-      const top = rect.bottom + 8 + height < innerHeight ? rect.bottom + 8 : Math.max(rect.top - 8 - height, 8);
-      Object.assign(box.style, { inset: "auto", margin: 0, top: `${top}px`, left: `${Math.max(Math.min(rect.left, innerWidth - width - 16), 8)}px` });
-    }
     /** @type {HTMLElement | null} */ (box.querySelector("a, .glossary-terms button"))?.focus({ preventScroll: true });
     return box;
   }
 
-  /** @param {Term} term @param {DOMRect} [rect] */
-  function explain(term, rect) {
+  /** @param {Term} term */
+  function explain(term) {
     const { tab, view, place } = term.see, title = document.getElementById(`tab-${tab}-button`)?.textContent?.trim() || tab;
     const shown = open(term.term, `<h3>${escaped(term.term)}<span class="glossary-plain">${escaped(term.plain)}</span></h3>
       <p>${escaped(term.means)}</p>${term.formula ? `<p class="glossary-formula">${escaped(term.formula)}</p>` : ""}
-      <p>See it in <a href="?tab=${tab}${view ? `&view=${view}` : ""}">${escaped(`${title}: ${place}`)}</a></p>
-      <button type="button" class="glossary-all">All terms</button>`, rect);
-    /** @type {HTMLElement} */ (shown.querySelector(".glossary-all")).onclick = list;
+      <p>See it in <a href="?tab=${tab}${view ? `&view=${view}` : ""}">${escaped(`${title}: ${place}`)}</a></p>`);
     /** @type {HTMLElement} */ (shown.querySelector("a")).onclick = (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();

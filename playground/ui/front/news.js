@@ -50,6 +50,7 @@
     const before = made, changed = before && now !== models;
     [models, made] = [now, there];
     const [id] = before ? Object.keys(there).filter((each) => before[each]?.[0] !== there[each][0]).slice(-1) : [];
+    if (changed) document.dispatchEvent(new CustomEvent("playground", { detail: {} })); // a model may have other weights
     if (!id) return void (changed && press(""));
     const { address, known } = window["playground"];
     if (address.openTab() === "train" || known.model === id) return choose(id);

@@ -5,11 +5,11 @@
 (() => {
   "use strict";
 
-  /** @typedef {{visitor: string, model: string, weights: string}} Known */
+  /** @typedef {{visitor: string, model: string}} Known */
 
   const SILENT = { problem: "The server does not answer. Try again in a moment." };
   /** @type {Known} */
-  const known = { visitor: "", model: "", weights: "" };
+  const known = { visitor: "", model: "" };
 
   /** Tell the page's scripts what has changed; panels that are in sight ask again.
    * @param {Partial<Known>} news */
@@ -54,6 +54,15 @@
     link.click();
     link.remove();
     if (href !== content) setTimeout(() => URL.revokeObjectURL(href), 10_000);
+  }
+
+  /** Begin with the form of a panel once it is built.
+   * @param {(root: any) => void} begin @param {string} [name] the only panel that counts */
+  function whenBuilt(begin, name) {
+    document.addEventListener("playground-panel", (event) => {
+      const root = /** @type {CustomEvent} */ (event).detail;
+      if (!name || root.dataset.panel === name) begin(root);
+    });
   }
 
   // ---- keys --------------------------------------------------------------------------------------------------------
@@ -103,5 +112,5 @@
   });
   window.addEventListener("beforeunload", (event) => unsaved && event.preventDefault());
 
-  window["playground"] = { ...window["playground"], known, tell, ask, act, made, save, SILENT };
+  window["playground"] = { ...window["playground"], known, tell, ask, act, made, save, whenBuilt, SILENT };
 })();

@@ -106,8 +106,7 @@
       const open = placeOf(box.querySelector(".open")), chosen = range ?? (open && wholeWords(...open, open[1]));
       if (!again && !chosen) return;
       const [sample, first, last] = chosen ?? [0, 0, 0], { prompt, step } = text;
-      const unlikeliest = !range && open?.join(":") === root.unlikeliest();
-      const words = again || { prompt, tokens: text.samples[sample].ids, step, sample, first, last, unlikeliest };
+      const words = again || { prompt, tokens: text.samples[sample].ids, step, sample, first, last };
       if (range && !again) root.pick(sample, first);
       asks.dataset.with = JSON.stringify({ words });
     }, true);
@@ -130,8 +129,5 @@
     });
   }
 
-  document.addEventListener("playground-panel", (event) => {
-    const root = /** @type {CustomEvent} */ (event).detail;
-    if (root.dataset.panel === "generate") why(root);
-  });
+  window["playground"].whenBuilt(why, "generate");
 })();

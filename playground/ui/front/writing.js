@@ -40,7 +40,7 @@
     /** @param {string} name @returns {any} */
     const place = (name) => root.querySelector(`.${name}`);
     const box = place("written"), state = place("written-state"), said = place("written-said"), by = place("written-by");
-    const details = place("written-details"), more = place("written-more"), changed = place("written-old");
+    const details = place("written-details"), more = place("written-more");
     const button = place("generate-start"), prompt = root.querySelector("textarea[name=prompt]");
 
     /** @type {Record<string, Written>} by model, the text last shown */
@@ -57,7 +57,6 @@
 
     root.written = () => text;
     root.pick = pick;
-    root.unlikeliest = () => text && surprising(text).join(":");
 
     // ---- asking ---------------------------------------------------------------------------------------------------
 
@@ -157,7 +156,7 @@
       tails = [];
       said.textContent = "";
       details.hidden = true;
-      named();
+      by.textContent = text ? `${text.by}.` : "";
     }
 
     /** @param {number} i @param {string} more */
@@ -204,10 +203,7 @@
       node.tabIndex = index ? -1 : 0; // one stop of the tab key, arrows inside
       const bits = Math.min(-Math.log2(Math.max(chance, 1e-9)), 8); // eight and more are equally strong
       node.style.setProperty("--bits", bits.toFixed(0));
-      piece.split("\n").forEach((line, i) => {
-        if (i) node.append(made("span", "break", "⏎"), "\n");
-        if (line) node.append(line);
-      });
+      node.textContent = piece.replaceAll("\n", "⏎\n");
       if (!piece.trim()) node.setAttribute("aria-label", piece.replaceAll("\n", "line break ").replaceAll(/[^\S\n]/g, "space ").trim() || "part of a character");
       return node;
     }
@@ -224,15 +220,6 @@
         if (it.samples.length > 1) return;
         state.append(" · ", made("button", "link generate-continue", "Continue"));
       }
-    }
-
-    /** Who wrote a text, and how; it is pale where the model changed since. */
-    function named() {
-      const [model, step] = (known.weights || "").split(" ");
-      const old = Boolean(text && model === text.model && Number(step) !== text.step);
-      root.toggleAttribute("data-old", old);
-      by.textContent = text ? `${text.by}.` : "";
-      changed.textContent = old ? `The model has changed since step ${text?.step}.` : "";
     }
 
     // ---- a token --------------------------------------------------------------------------------------------------
@@ -337,17 +324,12 @@
       if (text) finish(text, null);
     });
     document.addEventListener("playground", (event) => {
-      const { model, weights } = /** @type {CustomEvent} */ (event).detail;
-      if (weights !== undefined) named();
-      if (model === undefined) return;
+      if (/** @type {CustomEvent} */ (event).detail.model === undefined) return;
       newest.drop();
       setTimeout(recall); // once the panel has the model
     });
     recall();
   }
 
-  document.addEventListener("playground-panel", (event) => {
-    const root = /** @type {CustomEvent} */ (event).detail;
-    if (root.dataset.panel === "generate") writing(root);
-  });
+  window["playground"].whenBuilt(writing, "generate");
 })();
