@@ -45,9 +45,7 @@ FIRST_TAB = """<script>(() => {
     tabs.props.selected = wanted;
   }
 })();</script>"""
-LEARN = (
-    '<button type="button" class="ghost" popovertarget="learn-menu">Learn <span aria-hidden="true">▾</span></button>'
-)
+LEARN = '<button type="button" class="ghost" popovertarget="learn-menu">Learn ▾</button>'
 STORAGE_KEY = "transformer-playground-visitor"
 # Only keeps the id unreadable at a glance in the visitor's own browser; fixed, so that it outlives a restart.
 STORAGE_SECRET = "transformer-playground"

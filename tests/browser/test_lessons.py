@@ -133,7 +133,7 @@ def walk(page, lesson: Lesson) -> None:
             guess(page, step)
             trains = step.doing in ("run", "pair", "balance")  # until then, another run's results stand there
             held = bool(step.done) and (trains or step.ask.until == "done") and not page.locator(".lesson-told").count()
-            assert not held or "hidden" in page.evaluate(LOOKS, covered), step.id
+            assert not (held and covered) or "hidden" in page.evaluate(LOOKS, covered), step.id
             # what gradio lets change gradually is still hidden in the frame in which the cover goes
             if not held:
                 page.wait_for_function(SEEN, arg=covered)

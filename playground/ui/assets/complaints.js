@@ -20,8 +20,7 @@
     return box;
   }
 
-  window.playgroundTell = (words) => tell(words, 8, "info", "status");
-  window.playgroundComplain = (words) => tell(words, 12, "error", "alert");
+  window.playgroundTell = tell;
 
   const fetched = window.fetch.bind(window);
 

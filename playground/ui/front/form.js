@@ -110,7 +110,7 @@
       await visitor();
       /** @type {Answer} */
       const answer = await window["playground"].act(form.name, { values, pressed: true });
-      if (answer.problem) window["playgroundComplain"]?.(answer.problem);
+      if (answer.problem) window["playgroundTell"](answer.problem, 12, "error", "alert");
       if (answer.begun) {
         window["playground"].news.look();
         if (innerWidth < 900) document.querySelector(panel)?.scrollIntoView({ behavior: "smooth" });

@@ -56,7 +56,7 @@
     if (address.openTab() === "train" || known.model === id) return choose(id);
     later = id;
     press("");
-    window["playgroundTell"](`“${there[id][1]}” has finished training.`);
+    window["playgroundTell"](`“${there[id][1]}” has finished training.`, 8, "info", "status");
   }
 
   /** Choose a model on all tabs.

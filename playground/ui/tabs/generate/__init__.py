@@ -65,7 +65,8 @@ name="temperature" min="0" max="3" step="0.05" aria-label="Temperature, from saf
 <div class="line tight"><p class="written-state" role="status"></p>
 <details class="written-details" hidden><summary>Details</summary><p class="quiet"><span class="written-by"></span>
 <span class="written-more"></span></p></details>{why.BUTTON.format("link", " hidden")}
-<p class="written-said quiet"></p></div><p class="quiet tint-words">Tinted: less likely. Tap a token, or select words.</p></div>
+<p class="written-said quiet"></p></div>
+<p class="quiet tint-words">Tinted: less likely. Tap a token, or select words.</p></div>
 <div class="card choice-card stays">{slot("choice", class_="stack")}
 <div class="selected-words stack"><h2></h2>
 <div>{why.BUTTON.format("primary", "")}</div></div></div>{why.TEMPLATE}</div>
