@@ -71,9 +71,6 @@ def theme() -> gr.themes.Base:
         primary_hue=_ACCENT,
         secondary_hue=_ACCENT,
         neutral_hue=_GREY,
-        spacing_size=gr.themes.sizes.spacing_md,
-        radius_size=gr.themes.sizes.radius_md,
-        text_size=gr.themes.sizes.text_md,
         font=["Arabic script", gr.themes.LocalFont("IBM Plex Sans", weights=(400, 700)), *_SANS],
         font_mono=["Arabic script", gr.themes.LocalFont("IBM Plex Mono", weights=(400,)), *_SANS],
     ).set(**settings)

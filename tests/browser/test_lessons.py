@@ -173,6 +173,7 @@ def test_a_first_visit_is_welcomed_once(address, open_page):
     expect(page.locator(box)).to_have_count(1)
     page.click("#tab-moe-button")  # where everything moves
     expect(page.locator(box)).to_have_count(0)
+    expect(page.locator("#tab-moe-button")).to_have_attribute("aria-selected", "true")
     page.evaluate("document.querySelector('.welcome [data-go=play]').click()")
     expect(page.locator(".bet-state")).to_contain_text("Round 1 of")
     page.goto(address)

@@ -29,11 +29,8 @@
   }
 
   function place(layout, path, value) {
-    const keys = path.split(".");
-    const last = keys.pop();
-    let at = layout;
-    for (const key of keys) at = at[key] ??= {};
-    at[last] = value;
+    const keys = path.split("."), last = keys.pop();
+    keys.reduce((at, key) => (at[key] ??= {}), layout)[last] = value;
   }
 
   // ---- room for words -------------------------------------------------------------------------------------------
@@ -142,7 +139,7 @@
 
     async function draw() {
       scheduled = false;
-      if (!element.isConnected || !figure || !plot.clientWidth) return;
+      if (!figure || !plot.clientWidth) return;
       const Plotly = await plotly();
       if (!figure) return;
       const calm = { displayModeBar: false, displaylogo: false, responsive: false, doubleClick: "reset+autosize" };
@@ -245,32 +242,25 @@
     }
 
     let width = plot.clientWidth;
-    const sized = new ResizeObserver(() => {
-      if (!element.isConnected) {
-        sized.disconnect();
-        live.delete(schedule);
-        if (drawn) window.Plotly.purge(plot);
-        return;
-      }
+    new ResizeObserver(() => {
       if (plot.clientWidth === width) return;
       width = plot.clientWidth;
       schedule();
-    });
-    sized.observe(plot);
+    }).observe(plot);
     live.add(schedule);
     return accept;
   };
 
   // A menu closes where something was chosen of it, and at a click elsewhere or Escape.
   const MENU = "details:is(.menu, .chart-menu)[open]";
-  const closeMenus = (kept = null) => {
-    for (const menu of document.querySelectorAll(MENU)) if (menu !== kept) menu.open = false;
-  };
-  document.addEventListener("click", ({ target }) => closeMenus(target.closest?.("[data-chart]") ? null : target.closest?.(MENU)));
-  document.addEventListener("keydown", ({ key, target }) => {
-    const menu = key === "Escape" && target.closest?.(MENU);
-    if (menu) menu.querySelector("summary").focus();
-    if (key === "Escape") closeMenus();
+  document.addEventListener("click", ({ target }) => {
+    for (const menu of document.querySelectorAll(MENU)) menu.open = menu.contains(target) && !target.closest("[data-chart]");
+  });
+  document.addEventListener("keydown", ({ key }) => {
+    const menu = key === "Escape" && document.querySelector(MENU);
+    if (!menu) return;
+    menu.querySelector("summary").focus();
+    menu.open = false;
   });
 
   // A menu that closes when the mouse is pressed lets its release through to a legend below, which acts on that alone.

@@ -81,7 +81,7 @@ def details(view: PairView) -> str:
         parts.append(view.message)
     more = view.state == "finished" and view.verdict is not None and view.verdict.seeds == 1
     button = more * deed_button("Train three seeds", "train_again", kind="ghost", data_with='{"seeds": 3}')
-    return "".join(f"<p>{html.escape(sentence(part))}</p>" for part in parts if part) + button
+    return "".join(theme.quiet(sentence(part)) for part in parts if part) + button
 
 
 def remarks(view: PairView) -> str:
