@@ -115,7 +115,7 @@ def build_app(
         renew = gr.Button(visible="hidden", elem_id="renew-models")
         # the browser's wish replaces the third input; if triggered while at work, it runs again
         wanted = "(visitor, model) => [visitor, model, playground.news.wanted()]"
-        renew.click(renewed, [visitor, model, model], model, js=wanted, trigger_mode="always_last", **QUIETLY)
+        renew.click(renewed, [visitor, model, renew], model, js=wanted, trigger_mode="always_last", **QUIETLY)
         loaded = app.load(welcome, visitor, [visitor, model], **QUIETLY)
         loaded.then(None, [visitor, model], None, js=tell, **UNSEEN)
         opening = [(loaded.then(*attach, **QUIETLY), after) for *attach, after in page.on_load_handlers]
@@ -145,6 +145,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
             "routes": [
                 status_route(app),
                 *app.page.panels.routes(),
+                Route("/write", app.page.shared("generate.writing").answer, methods=["POST"]),
                 news_route(app.page),
                 made_route(),
                 own_files.files_route(),

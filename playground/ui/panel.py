@@ -25,7 +25,7 @@ import logging
 import re
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -140,7 +140,6 @@ class Panels:
         self._views: dict[str, View] = {}
         self._acts: dict[str, Act] = {}
         self._slow_acts: set[str] = set()
-        self._others: list[Route] = []
         self._asking: Counter[str] = Counter()
 
     def add(
@@ -187,17 +186,12 @@ class Panels:
         self._acts[name] = handler
         self._slow_acts |= {name} if slow else set()
 
-    def post(self, path: str, answer: Callable[[Request], Awaitable[Response]]) -> None:
-        """Add a route to which panels post and that streams its answer."""
-        self._others.append(Route(path, answer, methods=["POST"]))
-
     def routes(self) -> list[Route]:
         """The panels' HTTP routes, for gradio's `app_kwargs`."""
         reads = {"view": self._wish, "do": self._deed}
-        own = [
+        return [
             Route(f"/{does}/{{name}}", partial(self._answer, read), methods=["POST"]) for does, read in reads.items()
         ]
-        return own + self._others
 
     async def _answer(self, read: Callable[[str, Asked, Any], _Work], request: Request) -> Response:
         try:
