@@ -120,7 +120,8 @@ def badge(text: str, kind: str = "plain") -> str:
 def progress(share: float, text: str) -> str:
     """A thin bar filled to `share` (0 … 1) with its sentence: what is done and how long it still takes. Escaped."""
     said = html.escape(text, quote=True)
-    return f'<div class="progress"><progress value="{share:.3f}" aria-label="{said}"></progress><p>{said}</p></div>'
+    named = f'role="progressbar" aria-valuenow="{100 * share:.0f}" aria-label="{said}"'
+    return f'<div class="progress" {named}><i style="--share: {share:.3f}"></i><p>{said}</p></div>'
 
 
 def _variables() -> str:

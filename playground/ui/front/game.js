@@ -24,7 +24,7 @@
       const before = board.shown.slice(0, -1).join("").trimStart(), last = board.shown.at(-1);
       text.append(made("span", "given", before));
       const newest = made("span", board.over ? "" : "newest", last.replaceAll("\n", "⏎\n"));
-      text.append(newest, made("span", "blank", board.over ? "" : "?"));
+      text.append(newest, board.over ? "" : made("span", "blank", "?"));
       const at = [...tokens.children].indexOf(document.activeElement);
       tokens.replaceChildren(...board.candidates.map(([id, label], i) => {
         const node = made("button", "token bet-token", label || "∅");

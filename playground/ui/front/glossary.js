@@ -6,7 +6,7 @@
   "use strict";
 
   const SKIP = "script,style,svg,canvas,textarea,input,select,button,label,a,td,code,pre,samp,h1,h2,summary,[role=button],[role=tab]," +
-    "[role=option],[role=listbox],progress,[data-testid$=-radio-label],.checkbox-container,.label-wrap,.chart-plot," +
+    "[role=option],[role=listbox],[role=progressbar],[data-testid$=-radio-label],.checkbox-container,.label-wrap,.chart-plot," +
     ".written,.alternatives,.sample,.chips,.chip,.bet,.badge,.stat-value,[hidden],details:not([open])";
   const BOXES = ".block,.column,.row,.form,.tabitem,section"; // what may be hidden with all that is in it
 
