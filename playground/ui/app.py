@@ -8,7 +8,6 @@ import sys
 from typing import Any
 
 import gradio as gr
-from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -46,9 +45,7 @@ FIRST_TAB = """<script>(() => {
     tabs.props.selected = wanted;
   }
 })();</script>"""
-LEARN = (
-    '<button type="button" class="ghost" popovertarget="learn-menu">Learn <span aria-hidden="true">▾</span></button>'
-)
+LEARN = '<button type="button" class="ghost" popovertarget="learn-menu">Learn ▾</button>'
 STORAGE_KEY = "transformer-playground-visitor"
 # Only keeps the id unreadable at a glance in the visitor's own browser; fixed, so that it outlives a restart.
 STORAGE_SECRET = "transformer-playground"
@@ -105,24 +102,20 @@ def build_app(
             own = [entry.id for entry in registry.models(visitor) if not entry.shipped]  # the newest first
             return visitor, page.model_list(visitor, own[0] if own else None)
 
-        def renewed(visitor: Any, model_id: Any, wanted: Any) -> tuple[gr.Dropdown, str]:
+        def renewed(visitor: Any, model_id: Any, wanted: Any) -> gr.Dropdown:
             """The present list of models, with another one chosen if requested, or else the old one."""
             chosen = wanted if registry.has(wanted, visitor) else model_id
-            stays = chosen == model_id and registry.has(model_id, visitor)
-            models = (
-                gr.Dropdown(choices=page.models_of(visitor, model_id)) if stays else page.model_list(visitor, chosen)
-            )
-            return models, f"{chosen} {page.step_of(visitor, chosen)}"
+            if chosen == model_id and registry.has(model_id, visitor):
+                return gr.Dropdown(choices=page.models_of(visitor, model_id))
+            return page.model_list(visitor, chosen)
 
         page.finish()
         tell = "(visitor, model) => { window.playground.tell({ visitor, model }); }"
         model.change(None, [visitor, model], None, js=tell, **UNSEEN)
-        page.weights.change(None, page.weights, None, js="(weights) => { playground.tell({ weights }); }", **UNSEEN)
         renew = gr.Button(visible="hidden", elem_id="renew-models")
         # the browser's wish replaces the third input; if triggered while at work, it runs again
         wanted = "(visitor, model) => [visitor, model, playground.news.wanted()]"
-        renew.click(renewed, [visitor, model, page.weights], [model, page.weights], js=wanted,
-                    trigger_mode="always_last", **QUIETLY)  # fmt: skip
+        renew.click(renewed, [visitor, model, renew], model, js=wanted, trigger_mode="always_last", **QUIETLY)
         loaded = app.load(welcome, visitor, [visitor, model], **QUIETLY)
         loaded.then(None, [visitor, model], None, js=tell, **UNSEEN)
         opening = [(loaded.then(*attach, **QUIETLY), after) for *attach, after in page.on_load_handlers]
@@ -131,11 +124,6 @@ def build_app(
         strip.goes_on([event for event, _ in opening])
     app.page = page
     return app
-
-
-def _no_copies(request: Request) -> Response:
-    """Refuse gradio's deep links: each request would write a file, and the page has no use for them."""
-    return Response(status_code=404)
 
 
 def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, share: bool = False, **options: Any):
@@ -157,10 +145,11 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
             "routes": [
                 status_route(app),
                 *app.page.panels.routes(),
+                Route("/write", app.page.shared("generate.writing").answer, methods=["POST"]),
                 news_route(app.page),
                 made_route(),
                 own_files.files_route(),
-                Route("/gradio_api/deep_link", _no_copies),
+                Route("/gradio_api/deep_link", lambda request: Response(status_code=404)),  # each writes a file
             ],
         },
         "footer_links": [],

@@ -9,7 +9,6 @@ charts is launched with `head_html()` in its head and `own_files.files_route()` 
 
 from __future__ import annotations
 
-import html as html_text
 import json
 from typing import Any
 
@@ -17,16 +16,10 @@ from ..figures import palette
 from . import theme
 from .own_files import ASSETS, PLOTLY_JS, served_path
 
-_TEMPLATE = """<figure class="chart-box" data-state="waiting" data-name="{name}">
-<div class="chart-plot" role="img" aria-label="Chart" style="height: {height}px"></div>{below}
-<figcaption class="chart-foot"{foot}><p class="chart-words" aria-live="off"></p>{tools}</figcaption></figure>"""
-
-_TOOLS = """<span class="chart-tools">
-<button type="button" data-chart="reset" title="Show everything again" hidden>Reset zoom</button>
-<details class="chart-menu"><summary aria-label="Save this figure" title="Save this figure">⋯</summary><span>
-<button type="button" data-chart="png">Picture (PNG)</button>
+_TOOLS = """<details class="chart-menu"><summary aria-label="Save this figure" title="Save this figure">⋯</summary>
+<span><button type="button" data-chart="png">Picture (PNG)</button>
 <button type="button" data-chart="svg">Picture (SVG)</button>
-<button type="button" data-chart="csv">Numbers (CSV)</button></span></details></span>"""
+<button type="button" data-chart="csv">Numbers (CSV)</button></span></details>"""
 
 
 def chart_place(
@@ -39,14 +32,11 @@ def chart_place(
     below: str = "",
 ) -> str:
     """The place for a chart in a panel's template; its slot takes what `show` returns. `below` is HTML under it."""
-    place = _TEMPLATE.format(
-        name=html_text.escape(save_name, quote=True),
-        height=int(height),
-        below=below,
-        foot="" if toolbar else " hidden",
-        tools=_TOOLS if toolbar else "",
-    )
-    return f'<div class="chart{" chart-clickable" if clickable else ""}" data-slot="{slot}">{place}</div>'
+    foot, tools = ("", _TOOLS) if toolbar else (" hidden", "")
+    return f"""<div class="chart{" chart-clickable" if clickable else ""}" data-slot="{slot}">
+<figure class="chart-box" data-state="waiting" data-name="{save_name}">
+<div class="chart-plot scroll-x" role="img" aria-label="Chart" style="height: {height}px"></div>{below}
+<figcaption class="chart-foot"{foot}><p class="chart-words" aria-live="off"></p>{tools}</figcaption></figure></div>"""
 
 
 def show(
@@ -59,11 +49,7 @@ def show(
     """
     if figure is None:
         return {"problem": theme.notice(summary)} if summary else None
-    return (
-        {"figure": figure, "summary": summary}
-        | ({"aloud": True} if aloud else {})
-        | ({"facts": facts} if facts else {})
-    )
+    return {"figure": figure, "summary": summary, "aloud": aloud, "facts": facts}
 
 
 def head_html() -> str:

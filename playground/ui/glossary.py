@@ -3,7 +3,7 @@
 assets/glossary.json  the terms: each with plain words, a meaning, perhaps a formula, its names on the page, and
 where to see it: a tab, perhaps a view of it, and an element's id
 front/glossary.js     finds the names on the open tab, underlines each once per screen, and explains a term when it is
-clicked; from the keyboard, use the menu's button or ?
+clicked; from the keyboard, use the menu's button
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def build(page: Page, note: gr.HTML) -> None:
             return {note: broken(ValueError(f"there is no tab “{tab[:30]}” here"))}
         if "run" in query and not is_here(page, query, visitor):  # a model that this visitor still has to train
             return {note: ""}
-        opened = {note: "", page.tabs: page.open(tab)}
+        opened = {note: "", page.tabs: gr.Tabs(selected=tab)}
         if not name:
             return opened
         if model_id := _here(page, name, visitor):

@@ -54,8 +54,6 @@ class Page:
     """The panels, which answer a selection in the browser."""
     uploads: Uploads = field(init=False)
     """Whose files are in gradio's upload folder."""
-    weights: gr.Textbox = field(default_factory=lambda: gr.Textbox(visible="hidden"))
-    """Hidden; value: "id step" of a run's model, so that it changes with the weights even under the same id."""
     _shared: dict[str, Any] = field(default_factory=dict)
     on_load_handlers: list[tuple[Callable, list, list, Callable]] = field(default_factory=list)
     """What was given to `on_load`."""
@@ -64,10 +62,6 @@ class Page:
     def __post_init__(self) -> None:
         self.panels = Panels(self.known, self.link_to, self.reach.origin_of)
         self.uploads = Uploads(self.limits)
-
-    def open(self, tab: str) -> gr.Tabs:
-        """The update that a handler returns for `page.tabs` to show another tab."""
-        return gr.Tabs(selected=tab)
 
     def model_list(self, visitor: str | None, chosen: str | None) -> gr.Dropdown:
         """The update with which a handler renews the list of `page.model`."""

@@ -23,10 +23,9 @@ import html
 import json
 import logging
 import re
-import threading
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -141,9 +140,7 @@ class Panels:
         self._views: dict[str, View] = {}
         self._acts: dict[str, Act] = {}
         self._slow_acts: set[str] = set()
-        self._others: list[Route] = []
         self._asking: Counter[str] = Counter()
-        self._lock = threading.Lock()
 
     def add(
         self,
@@ -154,7 +151,6 @@ class Panels:
         start: Mapping[str, Any],
         of_model: str = "",
         address: str = "",
-        rules: str = "",
         follows: bool = False,
         **component: Any,
     ) -> gr.HTML:
@@ -165,15 +161,12 @@ class Panels:
             start: the selection with which the panel opens.
             of_model: names of the fields that are kept separately for each model.
             address: names of the fields that the page's address holds while this tab is open. `cell` means query and
-                key; `rules` means all fields named in `rules`.
-            rules: names of numbers and switches.
+                key.
             follows: whether the panel shows jobs or models, so that it must update when those change.
         """
         self._views[name] = view
         data = {"panel": name, "start": json.dumps(dict(start)), "of-model": of_model, "address": address}
-        data |= {"rules": rules} if rules else {}
-        data |= {"follows": ""} if follows else {}
-        data |= {"new": ""}  # until the request was answered in full
+        data |= {"follows": follows, "new": True}  # new until the request was answered in full
         # browsers restore fields on their own, and not always to what the selection says
         attributes = {"autocomplete": "off"} | {f"data-{key}": text for key, text in data.items()}
         return gr.HTML(
@@ -193,17 +186,12 @@ class Panels:
         self._acts[name] = handler
         self._slow_acts |= {name} if slow else set()
 
-    def post(self, path: str, answer: Callable[[Request], Awaitable[Response]]) -> None:
-        """Add a route to which panels post and that streams its answer."""
-        self._others.append(Route(path, answer, methods=["POST"]))
-
     def routes(self) -> list[Route]:
         """The panels' HTTP routes, for gradio's `app_kwargs`."""
         reads = {"view": self._wish, "do": self._deed}
-        own = [
+        return [
             Route(f"/{does}/{{name}}", partial(self._answer, read), methods=["POST"]) for does, read in reads.items()
         ]
-        return own + self._others
 
     async def _answer(self, read: Callable[[str, Asked, Any], _Work], request: Request) -> Response:
         try:
@@ -212,10 +200,9 @@ class Panels:
             visitor, (pool, work) = asked.visitor, read(request.path_params["name"], asked, body)
         except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
             return JSONResponse({"problem": STRANGE}, 400)
-        with self._lock:
-            if self._asking[visitor] >= AT_ONCE:
-                return JSONResponse({"problem": "Too many requests at once. Wait a moment."}, 429)
-            self._asking[visitor] += 1
+        if self._asking[visitor] >= AT_ONCE:
+            return JSONResponse({"problem": "Too many requests at once. Wait a moment."}, 429)
+        self._asking[visitor] += 1
         try:
             async with self._places[pool].of(self.network(request), visitor):
                 content = await asyncio.get_running_loop().run_in_executor(pool, lambda: _json(work()))
@@ -226,10 +213,9 @@ class Panels:
             _log.exception("A view of the page ended in an error")
             return JSONResponse({"problem": disk_refusal(problem) or OURS}, 500)
         finally:
-            with self._lock:
-                self._asking[visitor] -= 1
-                if not self._asking[visitor]:
-                    del self._asking[visitor]
+            self._asking[visitor] -= 1
+            if not self._asking[visitor]:
+                del self._asking[visitor]
 
     def asked(self, body: Any, request: Request) -> Asked:
         """The request's visitor and content. Raises ValueError, KeyError or TypeError for what no page sends."""
@@ -261,11 +247,8 @@ class Panels:
                 else:  # a slot that has become quick meanwhile is not requested again
                     made[name] = [slot.digest, quoted(_made(slot), **shown.facts)]
             said = {"selection": shown.selection, "slots": made, LATER: later}
-            return (
-                said
-                if late
-                else said | {"link": self._link(asked.visitor, shown.model or asked.selection.get("model"))}
-            )
+            link = {} if late else {"link": self._link(asked.visitor, shown.model or asked.selection.get("model"))}
+            return said | link
 
         return _slow if late else _quick, answer
 
@@ -315,15 +298,9 @@ def chip(text: str, move: Mapping[str, Any], **attributes: str | bool) -> str:
     return move_button(text.replace("\n", " ⏎ "), move, kind="chip", dir="auto", data_try="", **attributes)
 
 
-def choice(
-    name: str, label: str, options: Mapping[str, str], chosen: str = "", *, resets: str = "", said: str = ""
-) -> str:
-    """A drop-down with options value → text; `resets` names the fields that a choice resets. Escaped.
-
-    `said` is the label for screen readers if no label is visible.
-    """
-    more = {"data-resets": resets, "aria-label": said}
-    attributes = attributes_html({"name": name, **{key: text for key, text in more.items() if text}})
+def choice(name: str, label: str, options: Mapping[str, str], chosen: str = "", *, resets: str = "") -> str:
+    """A drop-down with options value → text; `resets` names the fields that a choice resets. Escaped."""
+    attributes = attributes_html({"name": name, "data_resets": resets})
     inside = options_html(options, chosen)
     return f'<label class="field-label">{html.escape(label)}<select{attributes}>{inside}</select></label>'
 

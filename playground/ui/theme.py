@@ -38,12 +38,8 @@ _LOOK: dict[str, str | tuple[str, str]] = {
     "color_accent": "*primary_600",
     "color_accent_soft": ("*primary_50", "#12323a"),
     "link_text_color": ("*primary_700", "*primary_300"),
-    "link_text_color_hover": ("*primary_800", "*primary_200"),
     "block_background_fill": ("#ffffff", "*neutral_900"),
-    "block_radius": "12px",
-    "block_label_background_fill": ("transparent", "transparent"),
     "block_label_text_color": "*body_text_color_subdued",
-    "block_label_text_weight": "700",
     "block_title_text_color": "*body_text_color",
     "block_title_text_size": "*text_sm",
     "block_title_text_weight": "700",
@@ -54,48 +50,30 @@ _LOOK: dict[str, str | tuple[str, str]] = {
     "input_radius": "8px",
     "input_shadow_focus": "0 0 0 3px color-mix(in srgb, *primary_500 18%, transparent)",
     "input_placeholder_color": "*neutral_500",
-    "checkbox_label_background_fill": ("transparent", "transparent"),
-    "checkbox_label_background_fill_hover": ("*neutral_100", "*neutral_800"),
-    "checkbox_label_background_fill_selected": ("*primary_50", "#12323a"),
-    "checkbox_label_border_color": ("*neutral_300", "#38424e"),
-    "checkbox_label_border_color_selected": ("*primary_500", "*primary_500"),
     "checkbox_background_color_selected": ("*primary_600", "*primary_500"),
-    "slider_color": ("*primary_600", "*primary_400"),
-    "button_transition": "background 0.12s, border-color 0.12s, color 0.12s",
     "button_large_radius": "9px",
-    "button_large_text_weight": "700",
     "button_primary_background_fill": "*primary_600",
     "button_primary_background_fill_hover": ("*primary_700", "*primary_500"),
     "button_primary_border_color": "*primary_600",
     "button_secondary_background_fill": ("#ffffff", "*neutral_900"),
     "button_secondary_background_fill_hover": ("*neutral_100", "*neutral_800"),
     "button_secondary_border_color": ("*neutral_300", "#38424e"),
-    "button_secondary_text_color": "*body_text_color",
-    "shadow_drop_lg": "0 8px 28px rgba(16, 24, 32, 0.08)",
-    "prose_header_text_weight": "700",
 }
 
 
 def theme() -> gr.themes.Base:
     """The product's theme for `launch(theme=…)`: calm greys, one accent, a font that gradio itself ships."""
+    settings = {}
+    for name, look in _LOOK.items():
+        light, dark = look if isinstance(look, tuple) else (look, None)
+        settings |= {name: light} | ({f"{name}_dark": dark} if dark else {})
     return gr.themes.Base(
         primary_hue=_ACCENT,
         secondary_hue=_ACCENT,
         neutral_hue=_GREY,
-        spacing_size=gr.themes.sizes.spacing_md,
-        radius_size=gr.themes.sizes.radius_md,
-        text_size=gr.themes.sizes.text_md,
         font=["Arabic script", gr.themes.LocalFont("IBM Plex Sans", weights=(400, 700)), *_SANS],
         font_mono=["Arabic script", gr.themes.LocalFont("IBM Plex Mono", weights=(400,)), *_SANS],
-    ).set(**_settings())
-
-
-def _settings() -> dict[str, str]:
-    found = {}
-    for name, look in _LOOK.items():
-        light, dark = look if isinstance(look, tuple) else (look, None)
-        found |= {name: light} | ({f"{name}_dark": dark} if dark else {})
-    return found
+    ).set(**settings)
 
 
 def css() -> str:
@@ -109,12 +87,15 @@ def css() -> str:
 
 def stat_cards(cards: Sequence[tuple[str, str, str]]) -> str:
     """A row of stat cards as HTML from (label, value, note); values use tabular figures. Everything is escaped."""
-    return '<dl class="stats">' + "".join(_card(*map(html.escape, card)) for card in cards) + "</dl>"
+    shown = ""
+    for label, value, note in (map(html.escape, card) for card in cards):
+        small = f'<dd class="stat-note">{note}</dd>' if note else ""
+        shown += f'<div class="stat"><dt>{label}</dt><dd class="stat-value">{value}</dd>{small}</div>'
+    return f'<dl class="stats">{shown}</dl>'
 
 
 def notice(text: str, kind: str = "info") -> str:
     """A quiet box with one sentence; `kind` is info, good, warning or error. Escaped."""
-    assert kind in ("info", "good", "warning", "error"), kind
     return f'<p class="notice notice-{kind}" role="{"alert" if kind == "error" else "status"}">{html.escape(text)}</p>'
 
 
@@ -138,27 +119,16 @@ def badge(text: str, kind: str = "plain") -> str:
 
 def progress(share: float, text: str) -> str:
     """A thin bar filled to `share` (0 … 1) with its sentence: what is done and how long it still takes. Escaped."""
-    percent = 100 * min(1.0, max(0.0, share))
-    return (
-        f'<div class="progress" role="progressbar" aria-valuenow="{percent:.0f}" aria-valuemin="0" aria-valuemax="100" '
-        f'aria-label="{html.escape(text, quote=True)}">'
-        f'<div class="progress-track"><div style="width: {percent:.1f}%"></div></div><p>{html.escape(text)}</p></div>'
-    )
-
-
-def _card(label: str, value: str, note: str) -> str:
-    small = f'<dd class="stat-note">{note}</dd>' if note else ""
-    return f'<div class="stat"><dt>{label}</dt><dd class="stat-value">{value}</dd>{small}</div>'
+    said = html.escape(text, quote=True)
+    named = f'role="progressbar" aria-valuenow="{100 * share:.0f}" aria-label="{said}"'
+    return f'<div class="progress" {named}><i style="--share: {share:.3f}"></i><p>{said}</p></div>'
 
 
 def _variables() -> str:
-    light = {name.lower(): color for name, color in vars(palette).items() if name.isupper() and isinstance(color, str)}
-
-    def rules(colors: dict[str, str]) -> str:
-        return " ".join(f"--{name}: {color};" for name, color in colors.items())
-
-    dark = {name: palette.DARK[color] for name, color in light.items()}
-    return f":root {{ {rules(light)} }}\n.dark {{ {rules(dark)} }}"
+    colors = {name.lower(): color for name, color in vars(palette).items() if name.isupper() and isinstance(color, str)}
+    light = " ".join(f"--{name}: {color};" for name, color in colors.items())
+    dark = " ".join(f"--{name}: {palette.DARK[color]};" for name, color in colors.items())
+    return f":root {{ {light} }}\n.dark {{ {dark} }}"
 
 
 @dataclass(frozen=True)
@@ -176,19 +146,9 @@ class Cell:
     """A class of the style sheet: chosen, words, or a role (q, k, v, s)."""
 
 
-def table(
-    head: Sequence[str | Cell],
-    rows: Sequence[Sequence[Any]],
-    *,
-    total: bool = False,
-    save: str = "",
-    classes: str = "",
-) -> str:
+def table(head: Sequence[str | Cell], rows: Sequence[Sequence[Any]], *, save: str = "", classes: str = "") -> str:
     """A quiet HTML table; everything is escaped. `save` is the file name (without ending) of a button that saves it."""
-    marks = {len(rows) - 1: ' class="total"'} if total else {}
-    body = "".join(
-        f"<tr{marks.get(i, '')}>" + "".join(_cell("td", c) for c in row) + "</tr>" for i, row in enumerate(rows)
-    )
+    body = "".join(f"<tr>{''.join(_cell('td', c) for c in row)}</tr>" for row in rows)
     above = f"<thead><tr>{''.join(_cell('th', c) for c in head)}</tr></thead>" if head else ""
     shown = f'<table class="{f"plain-table {classes}".strip()}">{above}<tbody>{body}</tbody></table>'
     shown = f'<div class="scroll-x" tabindex="0">{shown}</div>'  # usable by keyboard, too

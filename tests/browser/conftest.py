@@ -43,33 +43,17 @@ def type_number(page, box, value: int) -> None:
 
 
 @pytest.fixture(scope="package")
-def chromium() -> Iterator:
-    """Chromium as playwright knows it, and how to start it here."""
+def browser() -> Iterator:
+    """A headless Chromium."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     path = next(filter(None, map(shutil.which, _BROWSERS)), None)
     if path is None:
         pytest.skip("no Chromium on the PATH: install one (Debian: apt-get install chromium) to run the browser tests")
     with playwright.sync_playwright() as driver:
         playwright.expect.set_options(timeout=PATIENCE)
-        yield driver.chromium, {"executable_path": path, "args": _ARGUMENTS}
-
-
-@pytest.fixture(scope="package")
-def browser(chromium) -> Iterator:
-    """A headless Chromium for whoever needs a window with settings of its own."""
-    kind, how = chromium
-    browser = kind.launch(**how)
-    yield browser
-    browser.close()
-
-
-@pytest.fixture(scope="package")
-def window(chromium, tmp_path_factory) -> Iterator:
-    """One window for all plain pages of the folder, whose Chromium keeps the scripts that it has translated."""
-    kind, how = chromium
-    window = kind.launch_persistent_context(tmp_path_factory.mktemp("profile"), viewport=DESK, **how)
-    yield window
-    window.close()
+        browser = driver.chromium.launch(executable_path=path, args=_ARGUMENTS)
+        yield browser
+        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -106,50 +90,33 @@ def address(served) -> str:
 
 
 @pytest.fixture
-def open_page(request) -> Iterator[Callable]:
-    """`open_page(**context_arguments)` → a new visitor's page whose console errors and foreign requests fail the test.
+def open_page(browser) -> Iterator[Callable]:
+    """`open_page(**context_arguments)` → a new visitor's page, whose console errors and foreign requests fail the test.
 
-    A test that expects the server to refuse something sets the page's `refusals` to True: Chromium logs that as well.
+    What was still being asked for when a page was left is cut off, which gradio logs; that is no error.
     """
-    with opened_pages(request.getfixturevalue) as create:
+    with opened_pages(browser) as create:
         yield create
 
 
-_visited: set[str] = set()
 WELCOME = "transformer-playground-welcome"
 """What a browser keeps once the welcome was shown."""
 
 
-def forgotten(page) -> None:
-    """Whoever opens this page of the window is somebody else than those before, whose pages are closed by now."""
-    session = page.context.new_cdp_session(page)
-    for origin in _visited:
-        session.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "local_storage"})
-    session.detach()
-
-
 @contextlib.contextmanager
-def opened_pages(fixture: Callable) -> Iterator[Callable]:
-    """What `open_page` yields; `fixture` gives the browser or the window when it is first needed."""
-    pages, complaints, leaving = [], [], []
+def opened_pages(browser) -> Iterator[Callable]:
+    """What `open_page` yields."""
+    pages, complaints = [], []
 
-    def create(color_scheme: str = "light", viewport: dict = DESK, **arguments):
-        if arguments or pages:  # or a second visitor
-            page = fixture("browser").new_context(viewport=viewport, **arguments).new_page()
-        else:
-            page = fixture("window").new_page()
-            forgotten(page)
-            page.set_viewport_size(viewport)
-        pages.append((page, not (arguments or pages)))
-        page.emulate_media(color_scheme=color_scheme)
+    def create(**arguments):
+        page = browser.new_context(**{"viewport": DESK, "color_scheme": "light", **arguments}).new_page()
+        pages.append(page)
         page.add_init_script(f"try {{ localStorage.setItem('{WELCOME}', 'yes') }} catch {{}}")  # this is no first visit
         page.context.set_default_timeout(PATIENCE)  # and that of whatever it opens
 
         def heard(message) -> None:
-            refused = message.location.get("url", "").endswith("/run/predict") and "status of 500" in message.text
             cut = any(text in message.text for text in ("AbortError: signal is aborted", "Connection errored out"))
-            expected = (refused and getattr(page, "refusals", False)) or (cut and leaving)
-            if message.type == "error" and not expected:
+            if message.type == "error" and not cut:
                 complaints.append(f"console: {message.text} ({message.location.get('url', '')})")
 
         def asked(request) -> None:
@@ -157,19 +124,6 @@ def opened_pages(fixture: Callable) -> Iterator[Callable]:
             if address.scheme in ("http", "https", "ws", "wss") and address.hostname not in ("127.0.0.1", "localhost"):
                 complaints.append(f"a request left for {request.url}")
 
-        def left_by(go: Callable) -> Callable:
-            """To another page; what this one was still asking for is cut off then, which gradio logs."""
-
-            def goes(*where, **how):
-                leaving.extend([page.url] if page.url.startswith("http") else [])
-                try:
-                    return go(*where, **how)
-                finally:
-                    leaving.clear()
-
-            return goes
-
-        page.goto, page.reload = left_by(page.goto), left_by(page.reload)
         page.on("console", heard)
         page.on("pageerror", lambda error: complaints.append(f"uncaught: {error}"))
         page.on("request", asked)
@@ -178,10 +132,8 @@ def opened_pages(fixture: Callable) -> Iterator[Callable]:
     try:
         yield create
     finally:
-        for page, in_window in pages:
-            if in_window and page.url.startswith("http"):
-                _visited.add("{0.scheme}://{0.netloc}".format(urlparse(page.url)))
-            (page if in_window else page.context).close()
+        for page in pages:
+            page.context.close()
     assert not complaints, "\n".join(complaints)
 
 
@@ -194,4 +146,4 @@ def chromium_page(open_page):
 @pytest.fixture
 def phone_page(open_page):
     """A phone, 390 pixels wide, with touch."""
-    return open_page(viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True, color_scheme="light")
+    return open_page(viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True)

@@ -29,7 +29,7 @@ def test_train_both_follow_a_word_and_switch_an_expert_off(address, open_page):
     said = page.locator("#moe-verdict")
     expect(said).to_contain_text(re.compile("recorded.*on fresh text", re.DOTALL))  # the shipped pair is there at first
     expect(said).to_contain_text(re.compile(r"\d\.\d{4} (lower|higher), ± \d\.\d{4}"))
-    expect(page.locator(".fact")).to_have_count(2)
+    expect(page.locator(".facts .stat")).to_have_count(2)
     assert page.locator("#moe-train").bounding_box()["y"] < 800
     assert page.locator("#moe-panel .js-plotly-plot").count() == 2, "what is folded is not drawn"
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from playground.data.tokenizers import CharTokenizer
@@ -60,7 +61,8 @@ class Generating:
         return self.shown(**selection).slots[name].make()
 
     def client(self) -> TestClient:
-        return TestClient(Starlette(routes=self.page.panels.routes()))
+        write = Route("/write", self.writing.answer, methods=["POST"])
+        return TestClient(Starlette(routes=[*self.page.panels.routes(), write]))
 
 
 class Text:

@@ -143,7 +143,7 @@ def test_both_pages_predict_with_the_weights_that_are_used(served):
     assert f"at step {step}," in page.text("curve") and "Use the last step (120)" in page.text("buttons")
     shown, now = page.slots["predictions"], page.news()
     assert f"at step {step}" in str(shown["figure"]) and shown["summary"] != before
-    assert "facts" not in page.slots["gradients"], "they are the whole run's"
+    assert not page.slots["gradients"]["facts"], "they are the whole run's"
     assert f"step {step} of 120" in page.text("about") and f"120 (uses step {step})" in page.text("runs")
     listed = Page.models_of(SimpleNamespace(board=page.board, registry=page.board.registry), page.visitor, job.id)
     assert (f"Step {step} of 120 · {job.name}", job.id) in listed, "the list of models says so, too"

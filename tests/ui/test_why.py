@@ -37,7 +37,6 @@ def test_from_the_question_to_the_proof(house, monkeypatch):
     assert why["refused"] == ""
     until(lambda: not house.page.board.active(house.visitor, kind=SearchJob))
     assert house.made("why-title", why=why) == "Why “dog”?"
-    assert house.made("why-title", why=why | {"unlikeliest": True}) == "Why “dog”, the unlikeliest word?"
     answer, copied = house.made("why-answer", why=why), house.made("why-copied", why=why)
     assert "<h3>A hint: this passage may have helped most.</h3>" in answer and "“dog” occurs 11 times" in answer
     assert "95\u00a0% of this answer also occurs" in copied and "The whole shaded piece occurs 10 times" in copied

@@ -1,27 +1,21 @@
 // The browser's half of playground/ui/chart.py: one plotly node per chart, redrawn in place.
 //
-// playgroundChart(element, props, trigger, watch) draws `props.value` there, now and whenever `watch` says that it
-// has changed: null or {figure: {data, layout}, summary, about}. `trigger` hears of clicks.
+// playgroundChart(element, clicked) returns what draws a value there: null, {figure: {data, layout}, summary, about}, or a
+// {problem} in place of a picture. `clicked` hears of clicks.
 (() => {
   "use strict";
-  if (window.playgroundChart) return;
 
   const { bare, download, grid, named, table } = window.playgroundTables;
+  document.querySelector("base[href='./']")?.remove(); // with it, plotly names clip paths by the page's address, and loses them
   const live = new Set(); // charts in the page, for the switch between light and dark
 
-  const plotly = () => {
-    window.playgroundPlotly ??= new Promise((resolve, reject) => {
-      if (window.Plotly) return resolve(window.Plotly);
-      const script = document.getElementById("playground-plotly");
-      if (!script) return reject(new Error("no script"));
-      script.addEventListener("load", () => resolve(window.Plotly));
-      script.addEventListener("error", () => reject(new Error("not loaded")));
-    });
-    return window.playgroundPlotly;
-  };
+  let loaded;
+  const plotly = () => (loaded ??= new Promise((resolve) => {
+    if (window.Plotly) return resolve(window.Plotly);
+    document.getElementById("playground-plotly").addEventListener("load", () => resolve(window.Plotly));
+  }));
 
-  const isDark = () =>
-    document.body.classList.contains("dark") || document.documentElement.classList.contains("dark");
+  const isDark = () => document.body.classList.contains("dark");
 
   // A copy in the colours of the page. Encoded and typed arrays hold no colours and are shared.
   function tinted(part, dark) {
@@ -35,11 +29,8 @@
   }
 
   function place(layout, path, value) {
-    const keys = path.split(".");
-    const last = keys.pop();
-    let at = layout;
-    for (const key of keys) at = at[key] ??= {};
-    at[last] = value;
+    const keys = path.split("."), last = keys.pop();
+    keys.reduce((at, key) => (at[key] ??= {}), layout)[last] = value;
   }
 
   // ---- room for words -------------------------------------------------------------------------------------------
@@ -103,12 +94,12 @@
     return Object.keys(change).length ? change : null;
   }
 
-  window.playgroundChart = (element, props, trigger, watch) => {
+  window.playgroundChart = (element, clicked) => {
     const plot = element.querySelector(".chart-plot");
     const words = element.querySelector(".chart-words");
     const box = element.querySelector(".chart-box");
-    const reset = element.querySelector("[data-chart=reset]");
     let figure = null; // as the server has it, in light colours
+    let about = null; // what saved pictures and tables say of it
     let whole = null; // the same as text
     let marks = null; // its frames and lines as text, apart from all else
     let drawn = false;
@@ -148,58 +139,34 @@
 
     async function draw() {
       scheduled = false;
-      if (!element.isConnected || !figure || !plot.clientWidth) return;
-      let Plotly;
-      try {
-        Plotly = await plotly();
-      } catch {
-        words.textContent = "The drawing library did not load; reload the page. " + words.textContent;
-        return;
-      }
+      if (!figure || !plot.clientWidth) return;
+      const Plotly = await plotly();
       if (!figure) return;
-      const calm = { displayModeBar: false, displaylogo: false, responsive: false, showTips: false, doubleClick: "reset+autosize" };
+      const calm = { displayModeBar: false, displaylogo: false, responsive: false, doubleClick: "reset+autosize" };
       fitting = null;
       const { data, layout } = themed(isDark(), plot.clientWidth);
       if (layout.height) plot.style.height = layout.height + "px";
       // plotly would stretch the range of square cells where the axes of the figure before were tied in another way
       const tied = (axis) => axis?.scaleanchor && `${axis.scaleanchor} ${axis.constrain}`;
       if (drawn && tied(plot.layout?.yaxis) !== tied(layout.yaxis)) drawn = void Plotly.purge(plot);
-      await sameDocument(() => Plotly.react(plot, data, layout, calm));
+      await Plotly.react(plot, data, layout, calm);
       if (figure && (fitting = unfit(data))) {
         const again = themed(isDark(), plot.clientWidth);
         plot.style.height = again.layout.height + "px";
-        await sameDocument(() => Plotly.react(plot, again.data, again.layout, calm));
+        await Plotly.react(plot, again.data, again.layout, calm);
       }
       if (!drawn) {
         drawn = true;
-        plot.on("plotly_click", clicked);
-        plot.on("plotly_relayout", () => zoomed());
-        plot.addEventListener("scroll", goesOn, { passive: true });
+        plot.on("plotly_click", pressed);
       }
       const { xaxis: x, shapes: [framed] = [] } = plot._fullLayout; // of a map wider than its place, the framed cell is in sight
       if (!plot.scrollLeft && framed?.xref === "x") plot.scrollLeft = x._offset + x.l2p(x.d2l(framed.x1)) + 48 - plot.clientWidth;
-      zoomed();
-      goesOn();
       box.dataset.state = "drawn";
-      box.dataset.draws = Number(box.dataset.draws ?? 0) + 1;
-    }
-
-    // A map that is wider than its place fades at the end that is not seen yet.
-    const goesOn = () => plot.toggleAttribute("data-goes-on", plot.scrollWidth - plot.clientWidth - plot.scrollLeft > 8);
-
-    // Where the page has a <base>, plotly names its clip paths by the page's whole address, and loses them with it.
-    function sameDocument(draw) {
-      const base = document.querySelector("base[href]"), href = base?.getAttribute("href");
-      base?.removeAttribute("href");
-      const drawing = draw();
-      base?.setAttribute("href", href);
-      return drawing;
     }
 
     async function frame(next) {
       figure = { ...next, data: figure.data };
       await window.Plotly.relayout(plot, { shapes: tinted(next.layout.shapes ?? [], isDark()) });
-      box.dataset.draws = Number(box.dataset.draws ?? 0) + 1;
     }
 
     const schedule = () => {
@@ -208,28 +175,12 @@
       requestAnimationFrame(draw);
     };
 
-    const axes = () => Object.keys(plot._fullLayout ?? {}).filter((key) => /^[xy]axis\d*$/.test(key));
-    const home = (axis) => {
-      const given = figure?.layout?.[axis] ?? {};
-      return given.range && given.autorange === undefined ? given.range : null;
-    };
-    // Shows the reset button while any axis is not where the figure put it.
-    function zoomed() {
-      if (!reset || !plot._fullLayout) return;
-      reset.hidden = !axes().some((axis) => {
-        const now = plot._fullLayout[axis];
-        if (now.fixedrange) return false;
-        const range = home(axis);
-        return range ? !range.every((end, i) => Math.abs(now.range[i] - end) < 1e-9 * (1 + Math.abs(end))) : !now.autorange;
-      });
-    }
+    const axes = () => Object.keys(plot._fullLayout).filter((key) => /^[xy]axis\d*$/.test(key));
 
-    function clicked(event) {
-      const point = event.points?.[0];
-      if (!point) return;
+    function pressed({ points: [point] }) {
       const cell = Array.isArray(point.pointNumber) ? point.pointNumber : null;
       const plain = (value) => (value === undefined || Number.isNaN(value) ? null : value);
-      trigger("select", {
+      clicked({
         index: cell ? [cell[0], cell[1]] : [point.curveNumber, point.pointNumber],
         value: plain(cell ? point.z : point.data.orientation === "h" ? point.x : point.y),
         trace: point.curveNumber,
@@ -243,7 +194,6 @@
       if (!figure) return;
       const Plotly = await plotly();
       const { data, layout } = themed(false, plot.clientWidth);
-      const about = props.value?.about;
       if (format === "csv") return download(table(figure, data), box.dataset.name, about);
       for (const axis of axes()) layout[axis] = { ...layout[axis], range: plot._fullLayout[axis].range, autorange: false };
       const width = plot.clientWidth, now = plot._fullLayout._size;
@@ -264,11 +214,12 @@
 
     function accept(value) {
       const next = value?.figure ?? null, before = whole;
+      about = value?.about;
       const framed = JSON.stringify(next?.layout?.shapes ?? []), same = marks === framed;
       whole = next && JSON.stringify({ ...next, layout: { ...next.layout, shapes: 0 } });
       marks = framed;
       const summary = value?.summary ?? "";
-      words.textContent = summary;
+      words[value?.problem ? "innerHTML" : "textContent"] = value?.problem ?? summary;
       words.classList.toggle("aloud", Boolean(value?.aloud));
       plot.setAttribute("aria-label", summary || "Chart");
       if (whole && whole === before) {
@@ -287,48 +238,29 @@
     }
 
     for (const button of element.querySelectorAll("[data-chart]")) {
-      button.addEventListener("click", async () => {
-        const wish = button.dataset.chart;
-        if (wish !== "reset") return save(wish);
-        const Plotly = await plotly();
-        await Plotly.relayout(
-          plot,
-          Object.fromEntries(axes().flatMap((axis) => {
-            const range = home(axis);
-            return range ? [[`${axis}.range`, range.slice()]] : [[`${axis}.autorange`, figure.layout?.[axis]?.autorange ?? true]];
-          })),
-        );
-      });
+      button.addEventListener("click", () => save(button.dataset.chart));
     }
 
     let width = plot.clientWidth;
-    const sized = new ResizeObserver(() => {
-      if (!element.isConnected) {
-        sized.disconnect();
-        live.delete(schedule);
-        if (drawn) window.Plotly.purge(plot);
-        return;
-      }
+    new ResizeObserver(() => {
       if (plot.clientWidth === width) return;
       width = plot.clientWidth;
       schedule();
-    });
-    sized.observe(plot);
+    }).observe(plot);
     live.add(schedule);
-    watch("value", () => accept(props.value));
-    accept(props.value);
+    return accept;
   };
 
   // A menu closes where something was chosen of it, and at a click elsewhere or Escape.
   const MENU = "details:is(.menu, .chart-menu)[open]";
-  const closeMenus = (kept = null) => {
-    for (const menu of document.querySelectorAll(MENU)) if (menu !== kept) menu.open = false;
-  };
-  document.addEventListener("click", ({ target }) => closeMenus(target.closest?.("[data-chart]") ? null : target.closest?.(MENU)));
-  document.addEventListener("keydown", ({ key, target }) => {
-    const menu = key === "Escape" && target.closest?.(MENU);
-    if (menu) menu.querySelector("summary").focus();
-    if (key === "Escape") closeMenus();
+  document.addEventListener("click", ({ target }) => {
+    for (const menu of document.querySelectorAll(MENU)) menu.open = menu.contains(target) && !target.closest("[data-chart]");
+  });
+  document.addEventListener("keydown", ({ key }) => {
+    const menu = key === "Escape" && document.querySelector(MENU);
+    if (!menu) return;
+    menu.querySelector("summary").focus();
+    menu.open = false;
   });
 
   // A menu that closes when the mouse is pressed lets its release through to a legend below, which acts on that alone.
@@ -338,17 +270,5 @@
     if (event.target.matches?.(".legendtoggle") && event.target !== pressed) event.stopPropagation();
   }, true);
 
-  const follow = () => {
-    let dark = isDark();
-    const look = new MutationObserver(() => {
-      if (dark === isDark()) return;
-      dark = isDark();
-      for (const redraw of live) redraw();
-    });
-    for (const node of [document.body, document.documentElement]) {
-      look.observe(node, { attributes: true, attributeFilter: ["class"] });
-    }
-  };
-  if (document.body) follow();
-  else document.addEventListener("DOMContentLoaded", follow);
+  new MutationObserver(() => live.forEach((redraw) => redraw())).observe(document.body, { attributeFilter: ["class"] });
 })();

@@ -2,49 +2,25 @@
 // ones bear.
 (() => {
   "use strict";
-  function tell(words, seconds, tone, role, ...buttons) {
-    const shown = [...document.querySelectorAll(".toast-body, .complaint")].some((e) => e.textContent.includes(words));
+  function tell(words, seconds, tone, role) {
+    const shown = [...document.querySelectorAll(".complaint")].some((e) => e.textContent.includes(words));
     if (shown) return;
-    const box = document.createElement("div");
-    box.className = `complaint notice notice-${tone}`;
-    box.setAttribute("role", role);
-    const text = document.createElement("span");
-    text.textContent = words;
-    const close = document.createElement("button");
-    close.type = "button";
-    close.textContent = "×";
-    close.setAttribute("aria-label", "Close");
+    const { made } = window.playground, box = made("div", `complaint notice notice-${tone}`), close = made("button", "", "×");
+    box.role = role;
+    close.ariaLabel = "Close";
     close.onclick = () => box.remove();
-    box.append(text, ...buttons, close);
+    box.append(made("span", "", words), close);
     let pile = document.getElementById("complaints");
     if (!pile) {
-      pile = document.createElement("div");
-      pile.id = "complaints";
+      pile = Object.assign(document.createElement("div"), { id: "complaints" });
       (document.querySelector(".gradio-container") ?? document.body).append(pile);
     }
     pile.append(box);
-    const leave = () => box.matches(":hover, :focus-within") ? setTimeout(leave, 1000) : box.remove(); // not while in use
-    if (seconds) setTimeout(leave, 1000 * seconds);
+    if (seconds) setTimeout(() => box.remove(), 1000 * seconds);
     return box;
   }
 
-  // A model was made while another tab was open: offer to choose it. Without a name, take the offer back.
-  let asked = null;
-  window.playgroundAsk = (name, choose) => {
-    asked?.remove();
-    if (!name) return;
-    const take = document.createElement("button");
-    take.type = "button";
-    take.className = "take";
-    take.textContent = "Choose it on all tabs";
-    take.onclick = () => {
-      asked.remove();
-      choose();
-    };
-    asked = tell(`“${name}” has finished training.`, 8, "info", "status", take);
-  };
-
-  window.playgroundComplain = (words) => tell(words, 12, "error", "alert");
+  window.playgroundTell = tell;
 
   const fetched = window.fetch.bind(window);
 

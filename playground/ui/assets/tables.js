@@ -1,7 +1,6 @@
 // Numbers as tables: what a chart or a table of the page holds, saved as CSV. The charts read their arrays by it, too.
 (() => {
   "use strict";
-  if (window.playgroundTables) return;
 
   const ARRAYS = {
     f4: Float32Array, f8: Float64Array, i1: Int8Array, u1: Uint8Array,
@@ -17,8 +16,8 @@
   // The fewest digits that name this number of 32 bits (of 64 where it is one), and no more: 0.1, not 0.10000000149.
   function digits(value) {
     if (typeof value !== "number" || Math.fround(value) !== value) return String(value);
-    for (let few = 6; few < 9; few++) if (Math.fround(Number(value.toPrecision(few))) === value) return String(Number(value.toPrecision(few)));
-    return String(Number(value.toPrecision(9)));
+    const few = [6, 7, 8].map((count) => Number(value.toPrecision(count))).find((short) => Math.fround(short) === value);
+    return String(few ?? Number(value.toPrecision(9)));
   }
   // A spreadsheet takes words that begin so for a formula; with an apostrophe before them they are words.
   const harmless = (text) => (/^\s*[=+\-@\t\r\n＝＋－＠]/.test(text) && !Number.isFinite(Number(text)) ? `'${text}` : text);

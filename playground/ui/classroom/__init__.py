@@ -36,12 +36,12 @@ LOOK_SECONDS, STUDENT_SECONDS = 3.0, 10.0
 _CHANGED = theme.heading("What one change does", "A dot for each complete run; the mean of several with its interval.")
 TEMPLATE = f"""{slot("place", data_own="", hidden="")}
 {slot("problem", tag="p", class_="notice notice-error", role="alert")}
-<div class="card class-forms" data-for="start join invited note">
+<div class="card class-forms" data-if="view:start view:join view:invited view:note">
 <div class="line"><div class="grow">{slot("note")}</div>
 <button type="button" class="link class-close">Close</button></div>
 <div class="two">{student.JOIN}{make.MAKE}</div></div>
-<div class="card quiet" data-for="student">{slot("strip")}{slot("strip-buttons", class_="line tight")}</div>
-<section data-for="board results">
+<div class="card quiet" data-if="view:student">{slot("strip")}{slot("strip-buttons", class_="line tight")}</div>
+<section data-if="view:board view:results">
 <div class="card">{slot("head")}{slot("board-buttons", class_="line tight")}</div>
 <div class="card"><label class="check"><input type="checkbox" name="masked" id="class-masked">Hide the names</label>
 {slot("table", id="class-table")}</div>

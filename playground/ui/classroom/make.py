@@ -24,18 +24,18 @@ PLAIN = {"source", "size", "steps", "patience"}
 
 
 _LESSONS = {"": "none"} | {lesson.id: f"{lesson.number}. {lesson.title}" for lesson in all_lessons()}
-MAKE = f"""<fieldset data-for="start" class="stack" id="class-making">
+MAKE = f"""<fieldset data-if="view:start" class="stack" id="class-making">
 {theme.heading("Make a class", "Students join with a code. One board shows what they do.")}
 <label>Title <input type="text" data-field="title" dir="auto" maxlength="{CLASS_TITLE}" placeholder="Tuesday’s class">
 </label>
 <div class="fields"><label>Ends <select data-field="hours">{options_html(ENDS, 2)}</select></label>
 <label>Lesson <select name="lesson">{options_html(_LESSONS)}</select></label></div>
-<div class="fields"><label data-for="lesson:">Text <select name="source">{options_html(texts.SOURCES)}</select></label>
-<label data-for="lesson:">Model size
+<div class="fields"><label data-if="lesson:">Text <select name="source">{options_html(texts.SOURCES)}</select></label>
+<label data-if="lesson:">Model size
 <select data-field="size">{options_html(form.SIZES, form.FIRST_SIZE)}</select></label>
 <label>Training steps <input type="number" data-field="steps" min="1" placeholder="default"></label>
 <label>Each student changes <select data-field="changes">{options_html(CHANGES, "seed")}</select></label></div>
-<div data-for="lesson:"><label data-for="source:text">The class’s text
+<div data-if="lesson:"><label data-if="source:text">The class’s text
 <textarea data-field="text" dir="auto" rows="4" maxlength="{CLASS_TEXT}"></textarea></label></div>
 <button type="button" class="primary" data-do="make_class" id="class-make">Make the class</button></fieldset>"""
 

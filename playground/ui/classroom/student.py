@@ -16,9 +16,9 @@ from ..tabs.train.settings import Settings
 from . import picture
 from .selection import Selection
 
-JOIN = f"""<fieldset data-for="start join invited" class="stack" id="class-joining">
+JOIN = f"""<fieldset data-if="view:start view:join view:invited" class="stack" id="class-joining">
 {theme.heading("Join a class")}
-<label data-for="start join">Code <input type="text" data-field="code" maxlength="80" autocomplete="off"
+<label data-if="view:start view:join">Code <input type="text" data-field="code" maxlength="80" autocomplete="off"
 placeholder="four words"></label>
 <label>Your name <input type="text" data-field="name" dir="auto" maxlength="{STUDENT_NAME}" autocomplete="off"></label>
 {theme.quiet("Your teacher sees this name, your losses, your answers and what your model writes.")}

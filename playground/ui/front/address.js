@@ -1,7 +1,6 @@
 // @ts-check
 // The page's address, which always leads back to what is shown: each panel says here what of its selection is in it
-// (`data-address`), while its tab is open. In it, `cell` stands for query and key, and `rules` for the numbers and switches
-// of that name which are not as usual, in one word: `temperature:0.3,top_k:5`. `typed=0` says that the prompt is the
+// (`data-address`), while its tab is open. In it, `cell` stands for query and key. `typed=0` says that the prompt is the
 // model's own, so that another model brings another one.
 
 (() => {
@@ -26,8 +25,21 @@
   /** Put what an open tab shows into the address.
    * @param {string} tab @param {boolean} [visited] whether Back should lead to what stood there before */
   function write(tab, visited = false) {
-    if (openTab() !== tab) return;
-    const old = new URLSearchParams(location.search), made = words(tab);
+    if (openTab() === tab) put(words(tab), visited);
+  }
+
+  /** Open a tab, and one of its views.
+   * @param {string} tab @param {string} [view] */
+  function open(tab, view) {
+    const made = words(tab);
+    if (view) made.set("view", view);
+    put(made, true);
+    dispatchEvent(new PopStateEvent("popstate"));
+  }
+
+  /** @param {URLSearchParams} made @param {boolean} visited */
+  function put(made, visited) {
+    const old = new URLSearchParams(location.search);
     for (const name of KEPT) if (old.has(name)) made.set(name, old.get(name) ?? "");
     if (String(made) === String(old)) return;
     history[visited ? "pushState" : "replaceState"](null, "", `${location.pathname}?${made}`);
@@ -53,8 +65,7 @@
   /** A panel's part of the address: `read` what it selects, and `says` what it is to say of a selection.
    * @param {HTMLElement} root @param {string} tab @param {Record<string, any>} start the selection that it opens with */
   function part(root, tab, start) {
-    const words = (/** @type {string | undefined} */ list) => (list ?? "").split(" ").filter(Boolean);
-    const fields = words(root.dataset.address), rules = words(root.dataset.rules);
+    const fields = (root.dataset.address ?? "").split(" ").filter(Boolean);
 
     /** @returns {Record<string, any>} */
     function read() {
@@ -64,26 +75,18 @@
         const text = said.get(each);
         if (text === null) continue;
         if (each === "cell") [found.query, found.key] = text.split(",").map(Number);
-        else if (each === "rules") Object.assign(found, Object.fromEntries(text.split(",").map((rule) => {
-          const [name, value] = rule.split(":");
-          return [name, Number(value)];
-        })));
         else if (typeof start[each] === "object" && start[each]) {
           try {
             found[each] = JSON.parse(text);
           } catch { /* somebody's own spelling; the panel opens as usual */ }
         } else if (each === "prompt") Object.assign(found, { prompt: text, typed: true });
-        else found[each] = /^\d{1,6}$/.test(text) && typeof start[each] !== "string" ? Number(text) : text;
+        else found[each] = /^\d{1,6}(\.\d+)?$/.test(text) && typeof start[each] !== "string" ? Number(text) : text;
       }
       return found;
     }
 
     /** @param {Record<string, any>} selection @returns {Record<string, string | number>} */
     const says = (selection) => Object.fromEntries(fields.flatMap((each) => {
-      if (each === "rules") {
-        const changed = rules.filter((name) => selection[name] !== start[name]);
-        return changed.length ? [[each, changed.map((name) => `${name}:${Number(selection[name])}`).join(",")]] : [];
-      }
       if (each === "typed") return (selection.prompt ?? "") === "" || selection.typed ? [] : [[each, 0]];
       const value = each === "cell" ? [selection.query, selection.key].join(",") : selection[each];
       const usual = JSON.stringify(value) === JSON.stringify(start[each]) && each !== "view";
@@ -104,5 +107,5 @@
     if (button && openTab() !== tab) button.click();
   });
 
-  window["playground"] = { ...window["playground"], address: { write, link, copy, shown, openTab, part } };
+  window["playground"] = { ...window["playground"], address: { write, open, link, copy, shown, openTab, part } };
 })();

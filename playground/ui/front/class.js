@@ -8,42 +8,27 @@
   const JOINED = "playground-class"; // in localStorage: this browser has joined one
   const secretOf = (/** @type {string} */ code) => `playground-teaches ${code}`; // in sessionStorage
 
-  /** What was kept, or nothing where the browser keeps nothing.
-   * @template T @param {() => T} read @returns {T | null} */
-  function kept(read) {
-    try {
-      return read();
-    } catch {
-      return null;
-    }
-  }
-
-  document.addEventListener("playground-panel", (event) => {
-    const root = /** @type {HTMLFormElement & {panel: any}} */ (/** @type {CustomEvent} */ (event).detail);
-    if (root.dataset.panel === "class") begin(root);
-  });
+  window["playground"].whenBuilt(begin, "class");
 
   /** @param {HTMLFormElement & {panel: any}} root */
   function begin(root) {
     const code = new URLSearchParams(location.search).get("class") ?? "";
-    const secret = location.hash.match(/^#teach=([\w-]+)$/)?.[1] ?? kept(() => sessionStorage.getItem(secretOf(code))) ?? "";
-    if (code || kept(() => localStorage.getItem(JOINED)) === "joined") open(root, { code, secret });
+    const secret = location.hash.match(/^#teach=([\w-]+)$/)?.[1] ?? sessionStorage.getItem(secretOf(code)) ?? "";
+    if (code || localStorage.getItem(JOINED) === "joined") open(root, { code, secret });
 
     root.querySelector("[data-slot=place]")?.addEventListener("shown", (event) => {
       const place = /** @type {CustomEvent} */ (event).detail, words = new URLSearchParams(location.search);
       if (place.code) words.set("class", place.code);
       else words.delete("class");
       history.replaceState(null, "", `${location.pathname}${words.size ? `?${words}` : ""}`);
-      kept(() => {
-        if (place.secret) sessionStorage.setItem(secretOf(place.code), place.secret);
-        else if (place.joined) localStorage.setItem(JOINED, "joined");
-        else if (!place.code) localStorage.removeItem(JOINED);
-      });
+      if (place.secret) sessionStorage.setItem(secretOf(place.code), place.secret);
+      else if (place.joined) localStorage.setItem(JOINED, "joined");
+      else if (!place.code) localStorage.removeItem(JOINED);
       window["playground"].news.look(); // from now on there is something to hear
     });
     root.addEventListener("done", (event) => {
       const { lesson } = /** @type {CustomEvent} */ (event).detail;
-      if (lesson) openLesson(lesson, root.panel.selection().code);
+      if (lesson) openLesson(lesson);
     });
     root.addEventListener("click", (event) => {
       const target = /** @type {HTMLElement} */ (event.target);
@@ -53,7 +38,7 @@
       const lesson = /** @type {HTMLElement | null} */ (target.closest("[data-open-lesson]"));
       if (!lesson) return;
       event.preventDefault();
-      openLesson(lesson.dataset.openLesson ?? "", root.panel.selection().code);
+      openLesson(lesson.dataset.openLesson ?? "");
     });
     document.addEventListener("click", (event) => {
       if (!/** @type {HTMLElement} */ (event.target)?.closest?.(".class-button")) return;
@@ -69,13 +54,9 @@
     root.panel.move(move);
   }
 
-  /** By its button in the menu, which leaves the page as it is; else by its address.
-   * @param {string} id @param {string} code */
-  function openLesson(id, code) {
-    /** @type {HTMLElement | null} */
-    const button = document.querySelector(`#learn-menu [data-lesson="${CSS.escape(id)}"]`);
-    if (button) button.click();
-    else location.assign(`${location.pathname}?${new URLSearchParams({ class: code, lesson: id })}`);
+  /** @param {string} id */
+  function openLesson(id) {
+    /** @type {HTMLElement | null} */ (document.querySelector(`#learn-menu [data-lesson="${CSS.escape(id)}"]`))?.click();
   }
 
   /** @param {HTMLElement} button @param {{code: string, secret: string}} selection */

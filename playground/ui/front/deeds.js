@@ -11,8 +11,6 @@
 (() => {
   "use strict";
 
-  const SILENT = { problem: "The server is not responding. Try again in a moment." };
-
   /** Nothing is kept of this visitor any more: the page begins as somebody else's. */
   function anew() {
     const ours = Object.keys(localStorage).filter((key) => key.startsWith("transformer-playground"));
@@ -35,12 +33,12 @@
 
   /** @param {any} root a panel's form */
   function deeds(root) {
-    const { known, ask, save, address, news } = window["playground"], { panel } = root;
+    const { save, address, news, SILENT } = window["playground"], { panel } = root;
 
     /** Do something on the server, then show what came of it.
      * @param {string} name @param {object} more fields besides the selection */
     async function act(name, more) {
-      const answer = await ask(`/do/${name}`, { visitor: known.visitor, selection: { ...panel.selection(), ...more } }).catch(() => SILENT);
+      const answer = await window["playground"].act(name, { ...panel.selection(), ...more });
       if (answer.problem) return panel.take({ problem: answer.problem });
       if (answer.anew) return anew();
       for (const [slot, content] of Object.entries(answer.shows ?? {})) panel.show(slot, content);
@@ -112,5 +110,5 @@
     });
   }
 
-  document.addEventListener("playground-panel", (event) => deeds(/** @type {CustomEvent} */ (event).detail));
+  window["playground"].whenBuilt(deeds);
 })();

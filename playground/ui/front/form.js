@@ -106,10 +106,11 @@
     [at.pressed, at.told] = [true, {}];
     try {
       for (let last; last !== at.answered; ) await (last = at.answered);
-      const { count } = at.newest, values = { ...named(form, list), ...at.told }, { ask } = window["playground"];
+      const { count } = at.newest, values = { ...named(form, list), ...at.told };
+      await visitor();
       /** @type {Answer} */
-      const answer = await ask(`/do/${form.name}`, { visitor: await visitor(), selection: { values, pressed: true } }).catch(() => ({ problem: "The server is not responding. Try again in a moment." }));
-      if (answer.problem) window["playgroundComplain"]?.(answer.problem);
+      const answer = await window["playground"].act(form.name, { values, pressed: true });
+      if (answer.problem) window["playgroundTell"](answer.problem, 12, "error", "alert");
       if (answer.begun) {
         window["playground"].news.look();
         if (innerWidth < 900) document.querySelector(panel)?.scrollIntoView({ behavior: "smooth" });

@@ -23,15 +23,11 @@
       if (!board) return;
       const before = board.shown.slice(0, -1).join("").trimStart(), last = board.shown.at(-1);
       text.append(made("span", "given", before));
-      const newest = made("span", board.over ? "" : "newest", "");
-      last.split("\n").forEach((line, i) => {
-        if (i) newest.append(made("span", "break", "⏎"), "\n");
-        if (line) newest.append(line);
-      });
-      text.append(newest, made("span", "blank", board.over ? "" : "?"));
+      const newest = made("span", board.over ? "" : "newest", last.replaceAll("\n", "⏎\n"));
+      text.append(newest, board.over ? "" : made("span", "blank", "?"));
       const at = [...tokens.children].indexOf(document.activeElement);
       tokens.replaceChildren(...board.candidates.map(([id, label], i) => {
-        const node = made("button", "bet-token", label || "∅");
+        const node = made("button", "token bet-token", label || "∅");
         node.dataset.id = id;
         node.tabIndex = i === Math.max(at, 0) ? 0 : -1; // one stop for the tab key, arrows inside
         if (!label.replaceAll(/[␣⏎⇥]/g, "")) node.setAttribute("aria-label", label.replaceAll("␣", "space ").replaceAll("⏎", "line break ").replaceAll("⇥", "tab ").trim());
@@ -55,13 +51,12 @@
     /** @param {number | string} choice a token's id, or what was typed */
     async function bet(choice) {
       if (!board || board.over || sent) return;
-      const { known, ask } = window["playground"];
       sent = true;
       mark();
       element.setAttribute("aria-busy", "true");
       const sure = (desk.querySelector(".bet-how :checked") ?? desk.querySelector(".bet-how [checked]")).value;
       const selection = { ...root.panel.selection(), bet: { game: board.game, round: board.round, choice, sure } };
-      const answer = await ask("/do/bet", { visitor: known.visitor, selection }).catch(() => ({ problem: "The server is not responding. Bet again in a moment." }));
+      const answer = await window["playground"].act("bet", selection);
       element.removeAttribute("aria-busy");
       if (!answer.problem) return root.panel.move({});
       sent = false;
@@ -79,18 +74,9 @@
     tokens.addEventListener("click", ({ target }) => {
       const node = target.closest("button");
       if (!node) return;
-      focusOn(node);
+      for (const each of tokens.children) each.tabIndex = each === node ? 0 : -1;
       bet(Number(node.dataset.id));
     });
-    tokens.addEventListener("keydown", (event) => { // a letter's key leads to it
-      if (!board || event.ctrlKey || event.metaKey || event.altKey) return;
-      const next = board.candidates.findIndex(([, label]) => label === event.key);
-      if (next >= 0) focusOn(tokens.children[next]).focus();
-    });
-    function focusOn(node) {
-      for (const each of tokens.children) each.tabIndex = each === node ? 0 : -1;
-      return node;
-    }
 
     /** The same board drawn again, as after any news, leaves what is said of it.
      * @param {any} value */
@@ -104,8 +90,5 @@
     for (const kind of ["change", "input"]) element.addEventListener(kind, (event) => event.stopPropagation());
   }
 
-  document.addEventListener("playground-panel", (event) => {
-    const root = /** @type {CustomEvent} */ (event).detail;
-    if (root.dataset.panel === "generate") game(root);
-  });
+  window["playground"].whenBuilt(game, "generate");
 })();

@@ -11,7 +11,7 @@
   const BOXES = ".block,.column,.row,.form,.tabitem,section"; // what may be hidden with all that is in it
 
   /** @typedef {{term: string, plain: string, means: string, formula?: string, names: string[],
-   *   see: {tab: string, view?: string, at: string, fold?: string, place: string}}} Term */
+   *   see: {tab: string, view?: string, place: string}}} Term */
 
   /** @type {Term[]} */
   let terms = [];
@@ -70,36 +70,27 @@
   }
   for (const event of ["click", "keyup", "change", "resize"]) addEventListener(event, later, { capture: true, passive: true });
   // What a running job draws anew loses its underlines, and gets them back at once.
-  let drawn = false;
-  document.addEventListener("playground-drawn", () => {
-    if (!drawn) queueMicrotask(() => { // once all that came with it is there
-      drawn = false;
-      if ([...here.values()].some((range) => range.collapsed)) mark();
-    });
-    drawn = true;
-  });
+  document.addEventListener("playground-drawn", () => queueMicrotask(() => { // once all that came with it is there
+    if ([...here.values()].some((range) => range.collapsed)) mark();
+  }));
   const begin = () => setTimeout(() => soon(() => void learn().then(mark, () => {})), 1500);
   document.readyState === "complete" ? begin() : addEventListener("load", begin);
 
-  /** The term at a place, and where its name lies.
+  /** The term at a place.
    * @param {MouseEvent} event @param {number} slack */
   function under({ target, clientX: x, clientY: y }, slack) {
     for (const [term, range] of marked.has(/** @type {Node} */ (target)) ? here : [])
       for (const r of range.startContainer.parentElement === target ? range.getClientRects() : [])
-        if (x >= r.left - slack && x <= r.right + slack && y >= r.top - slack && y <= r.bottom + slack) return { term, rect: r };
+        if (x >= r.left - slack && x <= r.right + slack && y >= r.top - slack && y <= r.bottom + slack) return term;
     return null;
   }
-  document.addEventListener("mousemove", (event) => {
-    const { target } = event;
-    if (target instanceof HTMLElement && marked.has(target)) target.style.cursor = under(event, 0) ? "help" : "";
-  }, { passive: true });
   document.addEventListener("click", (event) => {
     const touch = /** @type {PointerEvent} */ (event).pointerType === "touch";
     const hit = getSelection()?.isCollapsed ? under(event, touch ? 8 : 1) : null;
     if (!hit) return;
     event.preventDefault(); // a label would hand the click on to its control
     event.stopPropagation();
-    explain(hit.term, hit.rect);
+    explain(hit);
   }, true);
   document.addEventListener("touchend", () => {}, { passive: true }); // some phones send clicks on plain text only then
 
@@ -108,9 +99,8 @@
   /** @type {HTMLElement | null} */
   let box = null;
 
-  /** @param {string} label @param {string} inside @param {DOMRect} [rect] what it explains
-   * @returns {HTMLElement} */
-  function open(label, inside, rect) {
+  /** @param {string} label @param {string} inside @returns {HTMLElement} */
+  function open(label, inside) {
     if (!box) {
       box = document.createElement("div");
       Object.assign(box, { id: "glossary", className: "glossary", popover: "auto", role: "dialog" });
@@ -119,87 +109,32 @@
     box.setAttribute("aria-label", label);
     box.innerHTML = `<button type="button" class="glossary-close" popovertarget="glossary" popovertargetaction="hide" aria-label="Close">×</button>${inside}`;
     if (!box.matches(":popover-open")) box.showPopover();
-    box.style.cssText = "";
-    if (rect && innerWidth > 640) {
-      const { width, height } = box.getBoundingClientRect();
-      const top = rect.bottom + 8 + height < innerHeight ? rect.bottom + 8 : Math.max(rect.top - 8 - height, 8);
-      Object.assign(box.style, { inset: "auto", margin: 0, top: `${top}px`, left: `${Math.max(Math.min(rect.left, innerWidth - width - 16), 8)}px` });
-    }
-    /** @type {HTMLElement | null} */ (box.querySelector("input, a"))?.focus({ preventScroll: true });
+    /** @type {HTMLElement | null} */ (box.querySelector("a, .glossary-terms button"))?.focus({ preventScroll: true });
     return box;
   }
 
-  /** @param {Term} term @param {DOMRect} [rect] */
-  function explain(term, rect) {
+  /** @param {Term} term */
+  function explain(term) {
     const { tab, view, place } = term.see, title = document.getElementById(`tab-${tab}-button`)?.textContent?.trim() || tab;
     const shown = open(term.term, `<h3>${escaped(term.term)}<span class="glossary-plain">${escaped(term.plain)}</span></h3>
       <p>${escaped(term.means)}</p>${term.formula ? `<p class="glossary-formula">${escaped(term.formula)}</p>` : ""}
-      <p>See it in <a href="?tab=${tab}${view ? `&view=${view}` : ""}">${escaped(`${title}: ${place}`)}</a></p>
-      <button type="button" class="glossary-all">All terms</button>`, rect);
-    /** @type {HTMLElement} */ (shown.querySelector(".glossary-all")).onclick = list;
-    const link = /** @type {HTMLAnchorElement} */ (shown.querySelector("a"));
-    link.onclick = (event) => {
+      <p>See it in <a href="?tab=${tab}${view ? `&view=${view}` : ""}">${escaped(`${title}: ${place}`)}</a></p>`);
+    /** @type {HTMLElement} */ (shown.querySelector("a")).onclick = (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
-      go(term.see, link.href);
+      box?.hidePopover();
+      window["playground"].address.open(tab, view);
     };
   }
 
-  /** All terms, those of this screen first. */
   function list() {
-    const group = (/** @type {string} */ title, /** @type {Iterable<Term>} */ some) => `<h4>${title}</h4><p class="glossary-terms">${[...some].map((term) =>
-      `<button type="button" data-term="${terms.indexOf(term)}" title="${escaped(term.plain)}">${escaped(term.term)}</button>`).join("")}</p>`;
-    const shown = open("Glossary", `<h3>Glossary</h3><input type="search" class="glossary-find" placeholder="Find a term" aria-label="Find a term">
-      ${group("On this screen", here.keys())}${group("All", terms)}
-      <p class="glossary-plain">You can click underlined terms. The key ? opens this list.</p>`);
-    const find = /** @type {HTMLInputElement} */ (shown.querySelector("input"));
-    const all = /** @type {NodeListOf<HTMLElement>} */ (shown.querySelectorAll("[data-term]"));
-    find.oninput = () => {
-      const wanted = find.value.trim().toLowerCase();
-      for (const each of all) {
-        const { term, plain, names } = terms[Number(each.dataset.term)];
-        each.hidden = ![term, plain, ...names].some((words) => words.toLowerCase().includes(wanted));
-      }
-    };
-    for (const each of all) each.onclick = () => explain(terms[Number(each.dataset.term)]);
+    const buttons = terms.map(({ term, plain }) => `<button type="button" title="${escaped(plain)}">${escaped(term)}</button>`);
+    const shown = open("Glossary", `<h3>Glossary</h3><p class="glossary-terms">${buttons.join("")}</p>
+      <p class="glossary-plain">You can click underlined terms.</p>`);
+    shown.querySelectorAll(".glossary-terms button").forEach((each, i) => each.addEventListener("click", () => explain(terms[i])));
   }
 
-  const ask = () => learn().then(() => { mark(); list(); });
-  document.addEventListener("click", ({ target }) => { if (/** @type {Element} */ (target).closest?.(".glossary-button")) ask(); });
-  document.addEventListener("keydown", (event) => {
-    const typing = /** @type {Element} */ (event.target).closest?.("input:not([type=radio],[type=checkbox],[type=range]),textarea,select,[contenteditable]");
-    if (event.key !== "?" || typing || event.ctrlKey || event.metaKey || event.altKey) return;
-    event.preventDefault();
-    ask();
+  document.addEventListener("click", ({ target }) => {
+    if (/** @type {Element} */ (target).closest?.(".glossary-button")) learn().then(list);
   });
-
-  // ---- going there --------------------------------------------------------------------------------------------------
-
-  /** @param {() => HTMLElement | null} found @returns {Promise<HTMLElement | null>} */
-  async function until(found) {
-    for (let tries = 0; tries < 60; tries++) {
-      const node = found();
-      if (node) return node;
-      await new Promise((then) => setTimeout(then, 50));
-    }
-    return null;
-  }
-
-  /** Show a place of the page.
-   * @param {Term["see"]} see @param {string} address for a phone, on which a tab may hide behind a menu */
-  async function go({ tab, view, at, fold }, address) {
-    box?.hidePopover();
-    const button = await until(() => document.getElementById(`tab-${tab}-button`));
-    if (!button) return location.assign(address);
-    button.click();
-    if (view) (await until(() => document.querySelector(`#${at} input[name=view][value="${view}"]`)))?.click();
-    const place = await until(() => fold ? document.querySelector(`#${at} [data-fold="${fold}"]`) : document.getElementById(at));
-    for (let each = place; each; each = each.parentElement) {
-      /** @type {HTMLElement | null} */ (each.querySelector(":scope > .label-wrap:not(.open)"))?.click();
-      if (each instanceof HTMLDetailsElement) each.open = true;
-    }
-    place?.classList.add("glossary-there");
-    setTimeout(() => place?.scrollIntoView({ block: "center" }), 100);
-    setTimeout(() => place?.classList.remove("glossary-there"), 2500);
-  }
 })();

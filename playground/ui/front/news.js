@@ -2,7 +2,7 @@
 // Looks whether something of the visitor's has changed: while something goes on, never at rest. A hidden page only shows
 // that it is still there, so that it keeps its place.
 // Whoever begins something calls `playground.news.look()`; panels hear `playground-news`. Once a run is over its model is
-// chosen on all tabs: at once where Train is open, else when the visitor says so or opens it.
+// chosen on all tabs: at once where Train is open, else when the visitor opens it.
 
 (() => {
   "use strict";
@@ -50,19 +50,19 @@
     const before = made, changed = before && now !== models;
     [models, made] = [now, there];
     const [id] = before ? Object.keys(there).filter((each) => before[each]?.[0] !== there[each][0]).slice(-1) : [];
+    if (changed) document.dispatchEvent(new CustomEvent("playground", { detail: {} })); // a model may have other weights
     if (!id) return void (changed && press(""));
     const { address, known } = window["playground"];
     if (address.openTab() === "train" || known.model === id) return choose(id);
     later = id;
     press("");
-    window["playgroundAsk"](there[id][1], () => choose(id));
+    window["playgroundTell"](`“${there[id][1]}” has finished training.`, 8, "info", "status");
   }
 
   /** Choose a model on all tabs.
    * @param {string} id */
   function choose(id) {
     later = "";
-    window["playgroundAsk"]("");
     press(id);
   }
 

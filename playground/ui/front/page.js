@@ -5,10 +5,11 @@
 (() => {
   "use strict";
 
-  /** @typedef {{visitor: string, model: string, weights: string}} Known */
+  /** @typedef {{visitor: string, model: string}} Known */
 
+  const SILENT = { problem: "The server is not responding. Try again in a moment." };
   /** @type {Known} */
-  const known = { visitor: "", model: "", weights: "" };
+  const known = { visitor: "", model: "" };
 
   /** Tell the page's scripts what has changed; panels that are in sight ask again.
    * @param {Partial<Known>} news */
@@ -30,6 +31,10 @@
     return answer.ok ? said : { problem: said.problem ?? said.detail ?? said.error ?? "The server gave no answer." };
   }
 
+  /** Do something on the server. Where nobody answers, the answer has a `problem`.
+   * @param {string} name @param {object} selection @returns {Promise<any>} */
+  const act = (name, selection) => ask(`/do/${name}`, { visitor: known.visitor, selection }).catch(() => SILENT);
+
   /** An element with a class and a text.
    * @param {string} tag @param {string} name @param {string} [text] */
   function made(tag, name, text = "") {
@@ -49,6 +54,15 @@
     link.click();
     link.remove();
     if (href !== content) setTimeout(() => URL.revokeObjectURL(href), 10_000);
+  }
+
+  /** Begin with the form of a panel once it is built.
+   * @param {(root: any) => void} begin @param {string} [name] the only panel that counts */
+  function whenBuilt(begin, name) {
+    document.addEventListener("playground-panel", (event) => {
+      const root = /** @type {CustomEvent} */ (event).detail;
+      if (!name || root.dataset.panel === name) begin(root);
+    });
   }
 
   // ---- keys --------------------------------------------------------------------------------------------------------
@@ -89,21 +103,14 @@
 
   // ---- a pasted text that no run has taken yet would be gone with the page: the browser asks first -----------------
 
-  const DRAFTS = { text: "train-button", "moe-text": "moe-train" };
-  /** @type {Set<string>} */
-  const unsaved = new Set();
+  let unsaved = false;
   document.addEventListener("input", ({ target }) => {
-    if (!(target instanceof HTMLTextAreaElement)) return;
-    const place = target.closest("#text, #moe-text")?.id;
-    if (place) unsaved[target.value.trim().length > 200 ? "add" : "delete"](place);
+    if (target instanceof HTMLTextAreaElement && target.closest("#text, #moe-text")) unsaved = target.value.trim().length > 200;
   });
   document.addEventListener("click", ({ target }) => {
-    const pressed = /** @type {HTMLElement} */ (target)?.closest?.("button")?.id;
-    for (const [place, button] of Object.entries(DRAFTS)) if (button === pressed) unsaved.delete(place);
+    if (/** @type {Element} */ (target).closest?.("#train-button, #moe-train")) unsaved = false;
   });
-  window.addEventListener("beforeunload", (event) => {
-    if (unsaved.size) event.preventDefault();
-  });
+  window.addEventListener("beforeunload", (event) => unsaved && event.preventDefault());
 
-  window["playground"] = { ...window["playground"], known, tell, ask, made, save };
+  window["playground"] = { ...window["playground"], known, tell, ask, act, made, save, whenBuilt, SILENT };
 })();

@@ -5,9 +5,8 @@
 // name into sight. What changes the selection: a button with `data-move` (JSON), a field with a name, an arrow button
 // with `data-step` (+1 or -1) `data-of` a field of radio buttons, a <details data-fold="…"> that is opened or closed, a
 // click in a chart. A button with `data-try` is pressed while the selection holds its texts. Fields show the selection,
-// but nothing is written into a field that somebody types in. A part with `data-for="heads"` is seen while `view` is
-// that word (`data-for="training:moments"`: while the field `training` is), one with `data-if="lens"` while that field is
-// true, some text or a number, one with `data-unless="problem"` while that slot is empty.
+// but nothing is written into a field that somebody types in. A part with `data-if="view:steps view:heads"` is seen while
+// the field `view` is one of these words, one with `data-if="lens"` while that field is true, some text or a number.
 // A panel that `data-follows` asks again when there are news of jobs. An <output data-of="field"> says what a field holds.
 // What other buttons do is said in deeds.js.
 //
@@ -53,6 +52,9 @@
     let missed = false; // whether there were news while an answer was awaited, which may not hold them
     let reveal = ""; // the slot to bring into sight once it is shown
     let waiting = false; // whether something changed while nobody could see the panel
+
+    /** @param {string} selector @returns {any[]} */
+    const all = (selector) => [...root.querySelectorAll(selector)];
 
     // ---- the selection ------------------------------------------------------------------------------------------
 
@@ -138,7 +140,7 @@
 
     /** No answer is awaited any more. */
     function rest() {
-      for (const busy of [root, ...root.querySelectorAll("[aria-busy]")]) busy.removeAttribute("aria-busy");
+      for (const busy of [root, ...all("[aria-busy]")]) busy.removeAttribute("aria-busy");
     }
 
     /** The selection as the server gets it. */
@@ -186,7 +188,10 @@
       if (!at) return;
       at.removeAttribute("aria-busy");
       if (at.hasAttribute("data-own")) return void at.dispatchEvent(new CustomEvent("shown", { detail: content }));
-      if (at.querySelector(":scope > .chart-box")) return chartOf(slot, at)(content);
+      if (at.querySelector(":scope > .chart-box")) {
+        shows[slot] ??= window["playgroundChart"](at, (/** @type {object} */ event) => move({}, { ...event, slot }));
+        return shows[slot](content);
+      }
       const open = new Set([...at.querySelectorAll("details[open] > summary")].map((each) => each.textContent));
       const focused = at.contains(document.activeElement) ? markOf(document.activeElement) : null;
       at.innerHTML = content?.problem ?? content ?? "";
@@ -205,23 +210,6 @@
       return mark ?? move ?? node?.textContent ?? null;
     };
 
-    /** @param {string} slot @param {HTMLElement} at @returns {Show} */
-    function chartOf(slot, at) {
-      return (shows[slot] ??= (() => {
-        const value = { value: null };
-        let heard = () => {};
-        window["playgroundChart"](
-          at, value, (_, event) => move({}, { ...event, slot }), (_, /** @type {() => void} */ hear) => (heard = hear),
-        );
-        return (content) => {
-          value.value = content?.problem ? null : content;
-          heard();
-          const words = at.querySelector(".chart-words");
-          if (content?.problem && words) words.innerHTML = content.problem;
-        };
-      })());
-    }
-
     /** Whether a field can hold this; a drop-down that has no such option stays as the server has drawn it.
      * @param {Element} field @param {string} value */
     const takes = (field, value) => !(field instanceof HTMLSelectElement) || [...field.options].some((each) => each.value === value);
@@ -235,33 +223,19 @@
         else if (input.type === "checkbox") input.checked = Boolean(value);
         else if (input !== document.activeElement && input.value !== String(value) && takes(field, String(value))) input.value = String(value);
       }
-      for (const output of root.querySelectorAll("output[data-of]")) output.textContent = String(selection[output.getAttribute("data-of") ?? ""] ?? "");
-      for (const part of root.querySelectorAll("[data-for]")) {
-        /** @type {HTMLElement} */ (part).hidden = !isSelected(part.getAttribute("data-for") ?? "");
-      }
-      for (const fold of root.querySelectorAll("[data-fold]")) {
-        /** @type {HTMLDetailsElement} */ (fold).open = Boolean(selection[fold.getAttribute("data-fold") ?? ""]);
-      }
-      for (const part of root.querySelectorAll("[data-if]")) {
-        const value = selection[part.getAttribute("data-if") ?? ""];
-        /** @type {HTMLElement} */ (part).hidden = !value && value !== 0;
-      }
-      for (const part of root.querySelectorAll("[data-unless]")) {
-        /** @type {HTMLElement} */ (part).hidden = Boolean(place(part.getAttribute("data-unless") ?? "")?.hasChildNodes());
-      }
-      for (const arrow of root.querySelectorAll("[data-step]")) {
-        /** @type {HTMLButtonElement} */ (arrow).disabled = !neighbour(/** @type {HTMLElement} */ (arrow));
-      }
-      for (const tried of root.querySelectorAll("[data-try]")) tried.ariaPressed = String(isTried(/** @type {HTMLElement} */ (tried)));
-      const chosen = root.querySelectorAll(".seg input:checked");
-      for (const each of chosen) intoSight(/** @type {HTMLElement} */ (each.closest("label")));
+      for (const output of all("output[data-of]")) output.textContent = String(selection[output.dataset.of] ?? "");
+      for (const fold of all("[data-fold]")) fold.open = Boolean(selection[fold.dataset.fold]);
+      for (const part of all("[data-if]")) part.hidden = !holds(part.dataset.if);
+      for (const arrow of all("[data-step]")) arrow.disabled = !neighbour(arrow);
+      for (const tried of all("[data-try]")) tried.ariaPressed = String(isTried(tried));
+      for (const each of all(".seg input:checked")) intoSight(each.closest("label"));
     }
 
-    /** Whether one of these is selected: the name of a view, or `field:value`.
+    /** Whether the selection holds one of these: `field:value`, or a field that is not empty.
      * @param {string} words */
-    const isSelected = (words) => words.split(" ").some((each) => {
-      const [field, value] = each.includes(":") ? each.split(":") : ["view", each];
-      return String(selection[field]) === value;
+    const holds = (words) => words.split(" ").some((each) => {
+      const [field, value] = each.split(":"), held = selection[field];
+      return value === undefined ? held || held === 0 : String(held) === value;
     });
 
     /** Whether the selection holds the texts of this button's move; what the move sets back does not count.
@@ -271,7 +245,7 @@
 
     /** @param {HTMLElement} label */
     function intoSight(label) {
-      const row = label?.parentElement;
+      const row = label.parentElement;
       if (row) row.scrollLeft = label.offsetLeft - row.offsetLeft - (row.clientWidth - label.clientWidth) / 2;
     }
 
@@ -280,9 +254,9 @@
     /** The radio button before or after the chosen one.
      * @param {HTMLElement} arrow @returns {HTMLInputElement | undefined} */
     function neighbour(arrow) {
-      const all = [...root.querySelectorAll(`input[name="${arrow.dataset.of}"]`)];
-      const at = all.findIndex((each) => /** @type {HTMLInputElement} */ (each).value === String(selection[arrow.dataset.of ?? ""]));
-      return /** @type {HTMLInputElement | undefined} */ (all[at + Number(arrow.dataset.step)]);
+      const choices = all(`input[name="${arrow.dataset.of}"]`);
+      const at = choices.findIndex((each) => each.value === String(selection[arrow.dataset.of ?? ""]));
+      return choices[at + Number(arrow.dataset.step)];
     }
 
     /** A field's new value, and the fields that it sets back (`data-resets`).
@@ -323,7 +297,7 @@
     root.addEventListener("input", (event) => {
       const field = /** @type {HTMLInputElement} */ (event.target);
       if (field.type === "range") {
-        for (const output of root.querySelectorAll(`output[data-of="${field.name}"]`)) output.textContent = field.value;
+        for (const output of all(`output[data-of="${field.name}"]`)) output.textContent = field.value;
       }
       if (!field.name || (field.type !== "text" && field.tagName !== "TEXTAREA")) return;
       clearTimeout(typing);
@@ -345,31 +319,21 @@
       move(changeOf(field));
     });
 
-    // buttons in a row are one stop of the tab key, with arrows inside; elsewhere the arrows press Back and Next
+    // buttons in a row are one stop of the tab key, with arrows inside
     root.addEventListener("keydown", (event) => {
       const { key } = event, target = /** @type {HTMLElement} */ (event.target);
       const row = /** @type {HTMLElement | null} */ (target.closest("[data-arrows]"));
       if (!row || event.altKey || event.ctrlKey || event.metaKey) return;
-      const all = /** @type {HTMLElement[]} */ ([...row.querySelectorAll("button, [role=button]")]);
-      const at = all.indexOf(target), line = Number(row.dataset.arrows) || 1; // how far up and down lead
-      const to = { ArrowLeft: at - 1, ArrowRight: at + 1, ArrowUp: at - line, ArrowDown: at + line, Home: 0, End: all.length - 1 }[key];
+      const buttons = /** @type {HTMLElement[]} */ ([...row.querySelectorAll("button, [role=button]")]);
+      const at = buttons.indexOf(target), line = Number(row.dataset.arrows) || 1; // how far up and down lead
+      const to = { ArrowLeft: at - 1, ArrowRight: at + 1, ArrowUp: at - line, ArrowDown: at + line, Home: 0, End: buttons.length - 1 }[key];
       const pressed = (key === "Enter" || key === " ") && target.matches("[role=button]");
       if (at < 0 || (to === undefined && !pressed)) return;
       event.preventDefault();
       if (to === undefined) return target.click();
-      const next = all[Math.min(Math.max(to, 0), all.length - 1)];
-      for (const each of all) each.tabIndex = each === next ? 0 : -1;
+      const next = buttons[Math.min(Math.max(to, 0), buttons.length - 1)];
+      for (const each of buttons) each.tabIndex = each === next ? 0 : -1;
       next.focus();
-    });
-    document.addEventListener("keydown", (event) => {
-      const by = { ArrowLeft: "-1", ArrowRight: "1" }[event.key];
-      if (!by || event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
-      const TAKEN = "input, textarea, select, [contenteditable], [role=tablist], [role=radiogroup], [role=listbox], [data-arrows]";
-      if (/** @type {HTMLElement} */ (event.target).closest?.(TAKEN)) return;
-      const arrow = /** @type {HTMLButtonElement | null} */ (root.querySelector(`[data-keys][data-step="${by}"]`));
-      if (!arrow?.offsetParent || arrow.disabled) return;
-      event.preventDefault();
-      arrow.click();
     });
 
     // ---- the address -------------------------------------------------------------------------------------------------

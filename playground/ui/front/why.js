@@ -11,6 +11,9 @@
   /** A letter of a script that puts something between words. */
   const LETTER = /(?![\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}])[\p{L}\p{M}\p{N}’']/u;
 
+  /** @param {number} p */
+  const percent = (p) => (p > 0 && p < 0.0005 ? "<0.1 %" : p > 0.9995 && p < 0.999999 ? ">99.9 %" : `${(100 * p).toFixed(1)} %`);
+
   /** @param {any} root the panel's form */
   function why(root) {
     const box = root.querySelector(".written"), button = root.querySelector(".why-button");
@@ -41,7 +44,7 @@
       choose(chosen);
       const { pieces, chances } = root.written().samples[sample];
       heading.textContent = `“${pieces.slice(first, last + 1).join("").trim()}”`;
-      given.textContent = root.percent(chances.slice(first, last + 1).reduce((/** @type {number} */ all, /** @type {number} */ one) => all * one, 1));
+      given.textContent = percent(chances.slice(first, last + 1).reduce((/** @type {number} */ all, /** @type {number} */ one) => all * one, 1));
       if (root.panel.selection().why) root.panel.move({ why: null });
     }
 
@@ -108,8 +111,7 @@
       const open = placeOf(box.querySelector(".open")), chosen = range ?? (open && wholeWords(...open, open[1]));
       if (!again && !chosen) return;
       const [sample, first, last] = chosen ?? [0, 0, 0], { prompt, step } = text;
-      const unlikeliest = !range && open?.join(":") === root.unlikeliest();
-      const words = again || { prompt, tokens: text.samples[sample].ids, step, sample, first, last, unlikeliest };
+      const words = again || { prompt, tokens: text.samples[sample].ids, step, sample, first, last };
       if (range && !again) root.pick(sample, first);
       asks.dataset.with = JSON.stringify({ words });
     }, true);
@@ -132,8 +134,5 @@
     });
   }
 
-  document.addEventListener("playground-panel", (event) => {
-    const root = /** @type {CustomEvent} */ (event).detail;
-    if (root.dataset.panel === "generate") why(root);
-  });
+  window["playground"].whenBuilt(why, "generate");
 })();

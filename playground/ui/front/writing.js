@@ -18,8 +18,6 @@
   /** @typedef {{id: number, chance: number}} Instead a token in place of the open one */
 
   const { made } = window["playground"];
-  /** @param {number} p */
-  const percent = (p) => (p > 0 && p < 0.0005 ? "<0.1 %" : p > 0.9995 && p < 0.999999 ? ">99.9 %" : `${(100 * p).toFixed(1)} %`);
   /** @param {number} n @param {string} unit */
   const counted = (n, unit) => `${n.toLocaleString("en")} ${unit}${n === 1 ? "" : "s"}`;
 
@@ -42,7 +40,7 @@
     /** @param {string} name @returns {any} */
     const place = (name) => root.querySelector(`.${name}`);
     const box = place("written"), state = place("written-state"), said = place("written-said"), by = place("written-by");
-    const details = place("written-details"), more = place("written-more"), changed = place("written-old");
+    const details = place("written-details"), more = place("written-more");
     const button = place("generate-start"), prompt = root.querySelector("textarea[name=prompt]");
 
     /** @type {Record<string, Written>} by model, the text last shown */
@@ -51,7 +49,6 @@
     let text = null;
     const newest = new (window["playground"].Newest)();
     let began = 0;
-    let drawing = 0; // which text is being drawn
     let problem = ""; // why the text asked for last is not there
     /** @type {() => Sample} */
     let fresh = () => ({ ids: [], pieces: [], chances: [] }); // a sample of the text that grows, as it begins
@@ -59,9 +56,7 @@
     let tails = []; // per sample, the text node of what no token's element shows yet
 
     root.written = () => text;
-    root.percent = percent;
     root.pick = pick;
-    root.unlikeliest = () => text && surprising(text).join(":");
 
     // ---- asking ---------------------------------------------------------------------------------------------------
 
@@ -91,7 +86,7 @@
           if (!answer.ok || !answer.body) take(await answer.json().catch(() => ({ problem: "The server gave no answer." })));
           else await each(answer.body, (line) => signal.aborted || take(line, from));
         } catch {
-          if (!signal.aborted) problem = "The server is not responding. Try again in a moment.";
+          if (!signal.aborted) ({ problem } = window["playground"].SILENT);
         }
       });
       if (newest.count !== mine) return; // a newer text is shown
@@ -157,12 +152,11 @@
     // ---- drawing --------------------------------------------------------------------------------------------------
 
     function begin() {
-      drawing++;
       box.replaceChildren();
       tails = [];
       said.textContent = "";
       details.hidden = true;
-      named();
+      by.textContent = text ? `${text.by}.` : "";
     }
 
     /** @param {number} i @param {string} more */
@@ -176,42 +170,29 @@
       tails[i].appendData(more);
     }
 
-    /** A whole text. The tokens' elements are made a few milliseconds at a time, so that clicks are answered in between,
-     * and put into the page at once: every change of a long text costs the browser the layout of all of it.
+    /** A whole text. Its tokens are put into the page at once: each change of a long text costs the layout of all of it.
      * @param {Written} it */
     function draw(it) {
       text = it;
       begin();
-      it.samples.forEach((sample, i) => grow(i, sample.pieces.join("")));
+      it.samples.forEach(({ pieces, chances }, i) => {
+        const nodes = pieces.map((piece, at) => token(i, at, piece, chances[at]));
+        for (const [first, end, why] of it.faults[i] ?? []) {
+          for (const node of nodes.slice(first, end + 1)) {
+            node.classList.add("fault");
+            node.title = why;
+          }
+        }
+        grow(i, "");
+        tails[i].replaceWith(...nodes);
+      });
       for (const caret of box.querySelectorAll(".caret")) caret.remove();
       ending(it);
       said.textContent = it.said;
       details.hidden = false;
       more.textContent = it.details;
-      const mine = drawing, parts = it.samples.map(() => new DocumentFragment());
-      let sample = 0, index = 0;
-      const slice = () => {
-        if (mine !== drawing) return;
-        const until = performance.now() + 8;
-        while (sample < parts.length && performance.now() < until) {
-          const { pieces, chances } = it.samples[sample], last = Math.min(index + 100, pieces.length);
-          for (; index < last; index++) parts[sample].append(token(sample, index, pieces[index], chances[index]));
-          if (index === pieces.length) [sample, index] = [sample + 1, 0];
-        }
-        if (sample < parts.length) return void setTimeout(slice);
-        parts.forEach((part, i) => {
-          for (const [first, end, why] of it.faults[i] ?? []) {
-            for (let at = first; at <= end && at < part.children.length; at++) {
-              part.children[at].classList.add("fault");
-              /** @type {HTMLElement} */ (part.children[at]).title = why;
-            }
-          }
-          tails[i].replaceWith(part);
-        });
-        outline();
-        root.dispatchEvent(new Event("written"));
-      };
-      slice();
+      outline();
+      root.dispatchEvent(new Event("written"));
     }
 
     /** @param {number} sample @param {number} index @param {string} piece @param {number} chance */
@@ -221,11 +202,8 @@
       node.setAttribute("role", "button");
       node.tabIndex = index ? -1 : 0; // one stop of the tab key, arrows inside
       const bits = Math.min(-Math.log2(Math.max(chance, 1e-9)), 8); // eight and more are equally strong
-      node.dataset.bits = bits.toFixed(0);
-      piece.split("\n").forEach((line, i) => {
-        if (i) node.append(made("span", "break", "⏎"), "\n");
-        if (line) node.append(line);
-      });
+      node.style.setProperty("--bits", bits.toFixed(0));
+      node.textContent = piece.replaceAll("\n", "⏎\n");
       if (!piece.trim()) node.setAttribute("aria-label", piece.replaceAll("\n", "line break ").replaceAll(/[^\S\n]/g, "space ").trim() || "part of a character");
       return node;
     }
@@ -242,15 +220,6 @@
         if (it.samples.length > 1) return;
         state.append(" · ", made("button", "link generate-continue", "Continue"));
       }
-    }
-
-    /** Who wrote a text, and how; it is pale where the model changed since. */
-    function named() {
-      const [model, step] = (known.weights || "").split(" ");
-      const old = Boolean(text && model === text.model && Number(step) !== text.step);
-      root.toggleAttribute("data-old", old);
-      by.textContent = text ? `${text.by}.` : "";
-      changed.textContent = old ? `The model has changed since step ${text?.step}.` : "";
     }
 
     // ---- a token --------------------------------------------------------------------------------------------------
@@ -296,20 +265,10 @@
       write({ tokens, kept, parts: text.parts.filter((each) => each.start <= index), chosen: true });
     }
 
-    /** @param {any} node @returns {[number, number]} sample and index */
-    const placeOf = (node) => node.dataset.place.split(":").map(Number);
     box.addEventListener("click", (/** @type {any} */ { target }) => {
-      const node = target.closest("[data-place]");
-      if (node) pick(...placeOf(node), { why: null });
+      const [sample, index] = target.closest("[data-place]")?.dataset.place.split(":").map(Number) ?? [0, -1];
+      pick(sample, index, { why: null });
     });
-    for (const come of ["mouseover", "focusin"]) {
-      box.addEventListener(come, (/** @type {any} */ event) => {
-        const node = event.target.closest?.("[data-place]");
-        if (!node || node.title || !text) return;
-        const [sample, index] = placeOf(node);
-        node.title = percent(text.samples[sample].chances[index]);
-      });
-    }
     root.addEventListener("click", (/** @type {any} */ event) => {
       const other = event.target.closest("[data-instead]");
       if (other && !newest.awaits) instead(JSON.parse(other.dataset.instead));
@@ -342,17 +301,12 @@
 
     /** @param {Written} it */
     function keep(it) {
-      if (it.first) return;
-      try {
-        const all = JSON.stringify(it);
-        if (all.length < LONGEST) localStorage.setItem(KEY, all);
-      } catch { /* a browser that keeps nothing */ }
+      const all = JSON.stringify(it);
+      if (!it.first && all.length < LONGEST) localStorage.setItem(KEY, all);
     }
 
-    try {
-      const stored = JSON.parse(localStorage.getItem(KEY) ?? "null");
-      if (stored?.samples && stored.parts && stored.model) texts[stored.model] = stored;
-    } catch { /* nothing was kept */ }
+    const stored = JSON.parse(localStorage.getItem(KEY) ?? "null");
+    if (stored) texts[stored.model] = stored;
 
     /** Show the text of the chosen model, if there is one. */
     function recall() {
@@ -370,17 +324,12 @@
       if (text) finish(text, null);
     });
     document.addEventListener("playground", (event) => {
-      const { model, weights } = /** @type {CustomEvent} */ (event).detail;
-      if (weights !== undefined) named();
-      if (model === undefined) return;
+      if (/** @type {CustomEvent} */ (event).detail.model === undefined) return;
       newest.drop();
       setTimeout(recall); // once the panel has the model
     });
     recall();
   }
 
-  document.addEventListener("playground-panel", (event) => {
-    const root = /** @type {CustomEvent} */ (event).detail;
-    if (root.dataset.panel === "generate") writing(root);
-  });
+  window["playground"].whenBuilt(writing, "generate");
 })();

@@ -227,7 +227,7 @@ class Strip:
         view = sets.get("view", place.view if place else "")
         out: dict[Any, Any] = {}
         if tab:
-            out[page.tabs] = page.open(tab)
+            out[page.tabs] = gr.Tabs(selected=tab)
         held = begun(here.lesson, step) if fresh else {}
         for name, panel in self.panels.items():
             where = {"view": view} if view and name == "inspect" else {}

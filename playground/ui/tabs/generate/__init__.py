@@ -26,8 +26,6 @@ from .selection import Selection
 from .writing import Writing, no_mask, recorded
 
 TITLE = "Generate"
-RULES = "temperature new_tokens top_k top_p min_p repetition_penalty samples seed"
-"""The fields of the selection that a link carries as `rules`."""
 IDEAS = 3
 """How many beginnings are offered."""
 
@@ -66,8 +64,8 @@ name="temperature" min="0" max="3" step="0.05" aria-label="Temperature, from saf
 <div class="written" data-slot="text" data-own data-reveal="choice" data-arrows="10" dir="auto"></div>
 <div class="line tight"><p class="written-state" role="status"></p>
 <details class="written-details" hidden><summary>Details</summary><p class="quiet"><span class="written-by"></span>
-<span class="written-more"></span></p></details>{why.BUTTON.format("link", " hidden")}<p class="written-said quiet"></p>
-<p class="written-old quiet"></p></div>
+<span class="written-more"></span></p></details>{why.BUTTON.format("link", " hidden")}
+<p class="written-said quiet"></p></div>
 <p class="quiet tint-words">Tinted: less likely. Tap a token, or select words.</p></div>
 <div class="card choice-card stays">{slot("choice", class_="stack")}
 <div class="selected-words stack"><h2></h2><p class="quiet">The model gave it <output></output>.</p>
@@ -87,8 +85,7 @@ def build(page: Page) -> None:
         TEMPLATE,
         start=Selection.first(page.limits).to_dict(),
         of_model="choice heat bits why",
-        address="prompt typed rules",
-        rules=RULES,
+        address="prompt typed temperature new_tokens top_k top_p min_p repetition_penalty samples seed",
         follows=True,
         elem_id="generate-panel",
     )

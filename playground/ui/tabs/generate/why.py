@@ -148,7 +148,7 @@ class Why:
         page, visitor = self._page, asked.visitor
         chosen = Chosen.read(sent, page, checkpoint)
         about = (model_id, checkpoint.history.last_step, chosen)
-        title = _title(checkpoint, chosen, unlikeliest=sent.get("unlikeliest") is True)
+        title = _title(checkpoint, chosen)
         key = tuple(chosen.text.prompt), tuple(chosen.text.tokens)
 
         try:
@@ -219,9 +219,9 @@ def _job(page: Page, visitor: str, question: Question) -> SearchJob | None:
     return jobs[-1] if jobs else None
 
 
-def _title(checkpoint: Checkpoint, chosen: Chosen, *, unlikeliest: bool) -> str:
+def _title(checkpoint: Checkpoint, chosen: Chosen) -> str:
     said = checkpoint.tokenizer.decode(chosen.text.tokens[chosen.first : chosen.last + 1])
-    return f"Why “{_shortened(said)}”{', the unlikeliest word' * unlikeliest}?"
+    return f"Why “{_shortened(said)}”?"
 
 
 def _shortened(text: str) -> str:

@@ -64,7 +64,6 @@ class Writing:
         self._places = Places(WRITERS)
         self._pool = ThreadPoolExecutor(WRITERS, thread_name_prefix="writing")
         self._texts: Counter[str] = Counter()
-        page.panels.post("/write", self.answer)
 
     def __len__(self) -> int:
         """How many texts are being written."""

@@ -59,13 +59,13 @@ placeholder="Type a prompt"></textarea></label>
 {strip.TEMPLATE}
 {slot("problem", tag="p", class_="notice notice-error", role="alert")}{slot("notes")}</div>
 <div class="line views">{switch("view", "View", VIEWS)}
-<div data-for="training">{slot("training-show")}</div></div>"""
+<div data-if="view:training">{slot("training-show")}</div></div>"""
 
 
 def build(page: Page) -> None:
     """Add the panel to the layout."""
     views = "".join(
-        f'<section data-for="{name}">{"".join(module.TEMPLATE for module in modules)}</section>'
+        f'<section data-if="view:{name}">{"".join(module.TEMPLATE for module in modules)}</section>'
         for name, modules in MODULES.items()
     )
     looks = Looks(page)

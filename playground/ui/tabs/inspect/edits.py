@@ -44,7 +44,7 @@ CHANGES = {
 
 TEMPLATE = f"""<details class="fold" data-fold="change"><summary>Edit the model while it reads</summary>
 <div class="two"><div class="card stack">{slot("edit-choice")}
-<label class="field-label" data-for="edit:set">New weight<input type="number" name="edit_value" min="0" max="1"
+<label class="field-label" data-if="edit:set">New weight<input type="number" name="edit_value" min="0" max="1"
 step="0.05"></label>
 {slot("edit-apply", class_="line tight")}
 <p class="quiet">Edits last until you press Restore. The stored model does not change.</p></div>

@@ -30,7 +30,7 @@ TIMELINE, MOMENT = 165, 215
 SLIDER = f"""<label class="moment" style="padding-inline: {BESIDE[0] - 8}px {BESIDE[1] - 8}px">
 {slot("moments-slider")}{slot("moments-step", tag="output")}</label>"""
 """The snapshots along the axis of the timeline, from the middle of the knob at one end to that at the other."""
-TEMPLATE = f"""<section data-for="training:moments">
+TEMPLATE = f"""<section data-if="training:moments">
 <div class="card stack"><div class="line">{slot("moments-headline", class_="grow")}
 {choice("look_at", "Attention to", HABIT_NAMES)}</div>
 {chart_place("moments-timeline", height=TIMELINE, save_name="through-training", clickable=True, below=SLIDER)}</div>

@@ -78,9 +78,7 @@ def receipt_html(r: Receipt, look: Look) -> str:
     ]
     worst = max(r.differences, key=r.differences.__getitem__)
     sums, to_value = (
-        theme.table(
-            (), [(theme.Cell(html=what), theme.Cell(html=value)) for what, value in rows], classes="receipt-sums"
-        )
+        theme.table((), [(theme.Cell(html=what), theme.Cell(html=value)) for what, value in rows])
         for rows in (lines + more, value)
     )
     proof = receipt_proof(r.largest_difference, worst, 8 * look.trace["attn_in", r.layer].element_size())

@@ -35,9 +35,9 @@ SLIPS = {"split": ("counts",), "mask": ("mask",), "add": ("placement",), "mlp": 
 """What textbooks get wrong at a step."""
 
 TEMPLATE = f"""<div class="card"><div class="line step-bar">
-<button type="button" class="ghost" data-step="-1" data-of="step" data-keys>← Back</button>
+<button type="button" class="ghost" data-step="-1" data-of="step">← Back</button>
 {slot("step-heading", class_="step grow", aria_live="polite")}{slot("step-head", class_="line tight")}
-<button type="button" class="primary" data-step="1" data-of="step" data-keys>Next →</button></div>
+<button type="button" class="primary" data-step="1" data-of="step">Next →</button></div>
 {slot("step-row", class_="seg many", role="radiogroup", aria_label="Step")}
 <div class="two">
 <div class="step-picture">{chart_place("step-chart", height=HEIGHT, save_name="step", clickable=True)}</div>

@@ -19,7 +19,7 @@ from ....words.numbers import percent
 from ...panel import Slot, move_button, slot
 from .selection import At
 
-TEMPLATE = f"""<div class="stack" data-for="steps heads"><div class="strip-head">
+TEMPLATE = f"""<div class="stack" data-if="view:steps view:heads"><div class="strip-head">
 {slot("strip-words", tag="p", class_="quiet")}</div>
 {slot("tokens", class_="tokens", data_arrows="", role="group", aria_label="The prompt's tokens", dir="auto")}</div>"""
 

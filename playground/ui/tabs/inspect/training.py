@@ -34,7 +34,7 @@ MOST_DRAWN = 64
 """Rows and columns of a matrix that a picture shows at most: those around the framed weight."""
 
 TEMPLATE = f"""{slot("training-problem")}
-<section data-unless="training-problem"><section data-for="training:step">
+<section><section data-if="training:step">
 <div class="card stack">{slot("training-headline")}{switch("picture", "Picture", PICTURES)}
 {chart_place("training-picture", height=280, save_name="matrix", clickable=True)}
 {slot("training-matrix")}

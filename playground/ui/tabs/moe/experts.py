@@ -63,10 +63,11 @@ def favourites_of(at: At, checkpoint: Checkpoint, layer: int) -> str:
 
 def _favourites(checkpoint: Checkpoint, found: list[Lift]) -> str:
     words = "".join(
-        f'<span class="favourite" title="{f.taken:,} of {f.count:,} go to this expert: '
+        f'<span class="chip" title="{f.taken:,} of {f.count:,} go to this expert: '
         f'{f.lift:.1f} times as often as an average token">'
         f"<code>{html.escape(visible(checkpoint.tokenizer.token_text(f.token)))}</code>"
         f" <small>{percent(f.taken / f.count, 0)}</small></span>"
         for f in found[:MOST]
     )
-    return (words + f"+{len(found) - MOST}" * (len(found) > MOST)) or "none"
+    more = f"+{len(found) - MOST}" * (len(found) > MOST)
+    return f'<div class="chips">{words}{more}</div>' if found else "none"

@@ -81,7 +81,7 @@ def details(view: PairView) -> str:
         parts.append(view.message)
     more = view.state == "finished" and view.verdict is not None and view.verdict.seeds == 1
     button = more * deed_button("Train three seeds", "train_again", kind="ghost", data_with='{"seeds": 3}')
-    return "".join(f"<p>{html.escape(sentence(part))}</p>" for part in parts if part) + button
+    return "".join(theme.quiet(sentence(part)) for part in parts if part) + button
 
 
 def remarks(view: PairView) -> str:
@@ -125,7 +125,7 @@ def speed_fact(speeds: dict[str, float | None] | None) -> str:
 
 def _fact(times: float | None, of: str) -> str:
     value = "–" if times is None else f"{times:#.2g} ×" if times < 0.95 else f"{times:.1f} ×"
-    return f'<div class="fact"><b>MoE: {value}</b><span>{of}</span></div>'
+    return f'<div class="stat"><b class="stat-value">MoE: {value}</b><span class="stat-note">{of}</span></div>'
 
 
 # ---- pictures --------------------------------------------------------------------------------------------------------

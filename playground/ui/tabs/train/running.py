@@ -109,7 +109,7 @@ class Running:
         return self.settings.load(named) | {
             self.c["letters"]: query["run"],
             self.c["linked"]: linked_html(card, named["base"]),
-            page.tabs: page.open("train"),
+            page.tabs: gr.Tabs(selected="train"),
             note: "",
         }
 
