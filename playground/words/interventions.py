@@ -177,7 +177,7 @@ def _kept(found: Circuit, answer: str) -> str:
         return f"{words} No fresh pair was clear enough for a check."
     ends = [percent(min(max(end(found.fresh), 0.0), 1.0), 0) for end in (min, max)]
     pairs = f"{len(found.fresh)} fresh pair{'s' * (len(found.fresh) > 1)}"
-    return f"{words} On {pairs}, it keeps {' to '.join(dict.fromkeys(ends))}. {FRESH}"
+    return f"{words} On {pairs}, the circuit keeps {' to '.join(dict.fromkeys(ends))}. {FRESH}"
 
 
 def _reading(found: Circuit, places: Mapping[Node, Place], tokens: Sequence[str], answer: str) -> str:

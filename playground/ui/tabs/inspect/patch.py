@@ -129,14 +129,14 @@ def _taps(at: At) -> dict[str, Tap]:
 
 def _continued(at: At) -> str:
     """The patches that were clicked, and how the model continues without and with patches."""
-    kept = at.chosen.kept
+    kept, taps = at.chosen.kept, _taps(at)
     chips = "".join(
         f'<span class="edit-chip"><bdi>{html.escape(words.kept_words(cell, at.look.tokens))}</bdi> '
         + move_button("Restore", {"kept": [each.model_dump() for each in kept if each != cell]}, kind="link")
         + "</span>"
         for cell in kept
     )
-    return f'<div class="line tight">{chips}</div>{cards(at, _taps(at))}'
+    return f'<div class="line tight">{chips}</div>{cards(at, taps)}'
 
 
 def _likeliest(at: At, tap: Tap) -> tuple[str, float]:
