@@ -188,7 +188,7 @@ def test_a_link_to_a_model_of_ones_own_opens_it_as_long_as_it_is_here_and_says_s
         ({"d_model": 1024, "n_layers": 8}, {}, "parameters are too many"),
         ({}, {"batch_size": 64, "accumulation": 100}, "windows per step"),
         ({}, {"steps": 10**6}, "steps"),
-        ({"init_std": 3.0}, {}, "first weights"),
+        ({"init_std": 3.0}, {}, "initial weights"),
     ):  # the same limits as those of a raw call
         card = RunCard("stories", PRESETS["small"].replace(**model), RECIPES["small"].replace(**training))
         assert complaint in handlers["open_link"](ANNA, Asked(run=card.to_letters()))[note]

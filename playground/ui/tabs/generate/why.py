@@ -194,8 +194,7 @@ class Why:
             return ("", f"{theme.quiet(LITTLE)}{first}{others}") if folded() else (first, others)
 
         def proof(*, inside: bool) -> str:
-            shown = ready and inside == (folded() and going is None)
-            return _proof_html(going, failed, checkpoint, page.board.pace) if shown else ""
+            return _proof_html(going, failed, checkpoint, page.board.pace) if ready and inside == folded() else ""
 
         marks = *about, ready, going and (going.id, going.version), failed and failed.id
         slots |= {
