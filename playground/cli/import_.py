@@ -22,7 +22,7 @@ def run(options: argparse.Namespace) -> int:
     """Read the model, write the checkpoint, and describe it."""
     out = new_folder(options.out)
     if not Path(options.source).exists():
-        raise ValueError(f"there is no {options.source} here. To read a model from the Hub, use pull")
+        raise ValueError(f"{options.source} does not exist. To read a model from the Hub, use pull")
     return written(out, open_model(options.source), as_json=options.json)
 
 

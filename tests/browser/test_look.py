@@ -129,7 +129,7 @@ def test_a_group_is_one_stop_of_the_tab_key_with_arrows_inside(address, chromium
     page.keyboard.press("ArrowRight")
     page.wait_for_function(f"{chosen} !== '{before}'")
     outline = "getComputedStyle(document.activeElement.closest('label')).outlineWidth"
-    assert page.evaluate(outline) == "2px", "where the keys are is seen"
+    page.wait_for_function(f"{outline} === '2px'")  # where the keys are is seen, once the label's colours have changed
 
     tab(page, "Dense vs MoE")
     page.locator("#moe-routing > summary").click()

@@ -328,9 +328,9 @@ def test_capitals_that_a_model_lacks_are_read_as_small_letters():
 def test_how_long_a_text_must_be_is_said_before_there_is_one():
     named = {"parent": made_up(), "source": "text", "own_kind": "paste", "text": "", "upload": None}
     said, _ = settings.lacking_html(named, LOCAL)
-    needed = int(re.search(r"needs about ([\d,]+) characters", said)[1].replace(",", ""))
-    assert "needs about" not in settings.lacking_html(named | {"text": "abcde " * (needed // 6 + 1)}, LOCAL)[0]
-    assert "needs about" in settings.lacking_html(named | {"text": "abcde " * (needed // 6 - 20)}, LOCAL)[0]
+    needed = int(re.search(r"you need about ([\d,]+)", said)[1].replace(",", ""))
+    assert "you need about" not in settings.lacking_html(named | {"text": "abcde " * (needed // 6 + 1)}, LOCAL)[0]
+    assert "you need about" in settings.lacking_html(named | {"text": "abcde " * (needed // 6 - 20)}, LOCAL)[0]
     strange, possible = settings.lacking_html(named | {"text": "αβγδεζ " * 200}, LOCAL)
     assert not possible and all(letter in strange for letter in "αβγδεζ") and "Remove these characters" in strange
 

@@ -4,7 +4,7 @@
 const box = element.querySelector(".lesson"), list = element.querySelector(".lesson-list");
 const OPEN = "transformer-playground-lesson"; // in localStorage: whether a lesson is open, so that a page without one asks nothing
 let shown = null; // the whole value that stands here
-let held = false, kept = null; // whether the strip is being pressed, and what is to be shown after that
+let held = null, kept = null; // what of the strip is being pressed, and what is to be shown after that
 let asked = 0; // how many questions were asked
 let asking = 0; // the timer of an answer that is awaited; 0 for none
 let waiting = []; // what to tell when the answer has come
@@ -50,11 +50,18 @@ function accept(value) {
   if (waiting.length) ask(waiting.shift());
 }
 
-// A button or choice that is drawn anew between press and release would not be clicked: nothing is drawn meanwhile.
-box.addEventListener("pointerdown", () => void (held = true));
-for (const kind of ["pointerup", "pointercancel"]) addEventListener(kind, () => held && setTimeout(release), true);
-function release() {
-  held = false;
+// A button or choice that is drawn anew, or scrolled away, between press and release would not be clicked: nothing is
+// drawn meanwhile, and what was pressed is clicked wherever it has gone.
+box.addEventListener("pointerdown", ({ target, clientX, clientY }) => {
+  held = { node: target.closest("button, label"), at: [clientX, clientY] };
+});
+box.addEventListener("click", ({ target }) => held?.node?.contains(target) && (held.node = null), true);
+addEventListener("pointerup", ({ clientX, clientY }) => held && setTimeout(release, 0, Math.hypot(clientX - held.at[0], clientY - held.at[1]) < 8), true);
+addEventListener("pointercancel", () => held && release(false), true);
+function release(meant) {
+  const node = meant && held?.node;
+  held = null;
+  if (node && node.isConnected) node.click();
   if (kept) show(kept);
   kept = null;
 }
