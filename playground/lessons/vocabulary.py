@@ -69,6 +69,7 @@ _PLACES = (
         "#inspect-panel :is([data-slot=pattern] .chart-words, .strip-head p)",
     ),
     ("inspect heads", "headline", "=headline"),
+    ("inspect", "next token", "=next"),
     ("inspect heads", "switch off", "=head-buttons"),
     ("inspect heads compare", "other pattern", "#inspect-panel [data-fold=compare] .two"),
     ("inspect heads why", "receipt", "=receipt"),

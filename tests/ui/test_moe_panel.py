@@ -87,7 +87,9 @@ def test_a_comparison_is_followed_found_again_and_nobody_elses(served):
     assert verdict.interval(page.job().view())[0], "its place stays while both train"
     assert "Stop" in page.bar.look()["stop"] and "of 400" in page.bar.slots["bar"] and page.news()["pause"]
     assert not page.look(loads=True)["loads-train"] and page.text("headline", "choice") == "Training both …"
-    assert "are training" in page.look(breaking=True)["breaking-note"], "its models are not there yet"
+    made = page.look(breaking=True, experts=True)
+    notes = made["breaking-note"], made["experts-note"]
+    assert all("are training" in note for note in notes), "its models are not there yet"
     assert "breaking-result" not in page.slots, "of others it stays, unseen, so that nothing moves"
     page.look(breaking=False)
     other.do("stop_comparison")
@@ -101,6 +103,8 @@ def test_a_comparison_is_followed_found_again_and_nobody_elses(served):
     page.train()
     until(lambda: page.job().settled)
     assert page.news()["made"] == {}, "the model that is chosen on all tabs stays"
+    made = page.look()
+    assert not made["experts-note"] and "<table" in made["favourites"], "the part is drawn once its models are there"
     chosen = Visit(served, "gina", page.job().model_ids["moe"])
     for seen in (chosen, Visit(served, "gina")):
         seen.look()

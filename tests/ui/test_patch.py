@@ -6,6 +6,7 @@ from html import unescape
 
 import pytest
 
+from playground.inspection.edits import SwitchOff, to_dict
 from playground.inspection.example import EXAMPLES
 from playground.interventions.steering import STRENGTHS
 from playground.storage import load
@@ -42,6 +43,8 @@ def test_opening_a_part_brings_two_prompts_that_fit_and_draws_everything(tab, op
     assert len(made["patch-map"]["figure"]["layout"]["shapes"]) == 1, "a frame around the cell that is named"
     assert drawn(made["patch-map"]).shape == (2, len(opened["at"]))
     assert made["pair-ideas"].count("<button") > 1 and " / " in made["pair-ideas"] and not made["circuit-ideas"]
+    edited = again(tab, opened, edits=[to_dict(SwitchOff(1, "head", 0))])
+    assert edited["patch-kept"] == made["patch-kept"] and "Your edits are left out" in edited["patch-map-headline"]
     assert made["patch-kept"].count("<samp>") == 2 and "Restore" not in made["patch-kept"], "patched before any click"
     assert made["steer-texts"].count("<samp>") == 2 + 5 and made["steer-curve"]["figure"]
     steps = "Head 1.0 gives 61\xa0% of its attention to the “g” of “cage” (the token after an earlier copy). Input for "
@@ -100,6 +103,11 @@ def test_steering_works_on_each_pair_that_it_offers_for_a_shipped_model(name, wo
         shown = tab.shown(**opened | two)
         added = shown.slots["steer-added"].make()
         assert all(word in added for word in ("“Ben”", "“Ana”", "morning Ana")), "the pair that is used, and where"
+        ideas = shown.slots["steer-ideas"].make()
+        moves = [json.loads(unescape(move)) for move in re.findall('data-move="(.*?)"', ideas)]
+        assert all(move["steer_on"] for move in moves), (
+            "each example is shown on its own prompt, also once one is chosen"
+        )
         assert "kite" not in added and "drum" not in added and shown.selection["prompt"] == two["prompt"]
         assert '<span class="prompt">In the morning Ana came to the sea. </span>' in shown.slots["steer-texts"].make()
 

@@ -45,7 +45,7 @@ def slots(at: At) -> dict[str, Slot]:
     suggested = {"pair-ideas": ideas(at)}
     if not c.other:
         return suggested
-    about = (*at.about, c.other, c.part, c.path, c.donor, c.kept)
+    about = (*at.about, c.other, c.part, c.path, c.donor, c.kept, bool(at.edits))
     parts = {part: text for part, text in words.PART_NAMES.items() if part != "expert" or at.look.config.n_experts}
     return {
         **suggested,
@@ -115,7 +115,8 @@ def _map(at: At) -> tuple[dict[str, Any], Result]:
     ]
     result = words.patched_result(found, at.look.tokens, answers)
     expected = words.expected_words(*(_likeliest(at, each) for each in _taps(at).values()), answers)
-    result = replace(result, number=f"{result.number} {expected}".strip())
+    edits = "Your edits are left out here." if at.edits else ""
+    result = replace(result, number=f"{result.number} {expected} {edits}".strip())
     return patch_picture(found, at.look.labels(), _shown(at, found), answers, framed), result
 
 
@@ -124,7 +125,7 @@ def _taps(at: At) -> dict[str, Tap]:
     look, donor = at.look, at.chosen.donor
     there, cells = donated(look.model, pair_here(at), donor, _texts(at)), _cells(at)
     patches = [patch_from(look.model, there, each.layer, each.part, each.place, each.index, donor) for each in cells]
-    return {"Unpatched": edits_tap(at.edits, look.config), "Patched": edits_tap([*at.edits, *patches], look.config)}
+    return {"Unpatched": edits_tap((), look.config), "Patched": edits_tap(patches, look.config)}
 
 
 def _continued(at: At) -> str:

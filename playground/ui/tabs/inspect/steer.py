@@ -154,16 +154,15 @@ def slots(at: At) -> dict[str, Slot]:
     suggested = {"steer-ideas": Slot((*at.about, c.prompt, c.other), lambda: _ideas(at), slow=True)}
     if c.steer_layer is None:
         return suggested
-    if c.steer_on:
-        at = replace(at, look=_look(at, c.steer_on))
-    about = (*at.about, c.towards, c.away, c.steer_layer, c.strength)
+    on = replace(at, look=_look(at, c.steer_on)) if c.steer_on else at  # `suggested` is about the visitor's own prompt
+    about = (*on.about, c.towards, c.away, c.steer_layer, c.strength)
     layers = {str(n): str(n) for n in range(at.look.config.n_layers)}
     return {
         **suggested,
         "steer-added": Slot((c.prompt, c.towards, c.away, c.steer_on), lambda: _added(at)),
         "steer-layer": Slot((len(layers), c.steer_layer), lambda: choice("steer_layer", "Layer", layers)),
-        **with_headline("steer-curve", about, lambda: _curve(at)),
-        "steer-texts": Slot(about, lambda: _side_by_side(at), slow=True, echoes=True),
+        **with_headline("steer-curve", about, lambda: _curve(on)),
+        "steer-texts": Slot(about, lambda: _side_by_side(on), slow=True, echoes=True),
     }
 
 

@@ -56,7 +56,7 @@ def show_pair(page: Page, asked: Asked) -> Shown:
     for name, module in FOLDS.items():
         if getattr(here.chosen, name):
             try:
-                slots |= module.slots(here)
+                slots |= {f"{name}-note": Slot("", str)} | module.slots(here)
             except ValueError as problem:
                 slots |= here.undrawn(module.TEMPLATE, f"{name}-note", problem)
     chosen = here.chosen
