@@ -234,6 +234,8 @@ class Limits:
         """Check a run to be started: its model, its settings, and the memory that the two need together."""
         self.check_model(config)
         self._at_most("windows per step", training.batch_size * training.accumulation, self.batch, "Lower the batch.")
+        if training.steps < 1:
+            raise LimitError("A run needs at least one step.")
         self._at_most("steps", training.steps, self.steps, "Choose fewer: you can train the run further afterwards.")
         self.check_prompt(training.sample_prompt)
         if training.eval_windows is None:

@@ -13,7 +13,7 @@ OVERHEAD = 0.006  # seconds per step that do not grow with the model
 FIRST_RATE = 3.0e10  # floating-point operations per second of one processor, until a run has shown the true figure
 MOST_PROCESSORS = 4  # more processors do not make steps this small quicker
 PER_TOKEN = 1.6e-4  # seconds that a layer, however small, takes for one token of a sample
-MOST_FACTOR = 10.0  # how far off the estimate of what comes between steps may be: more is an accident
+MOST_FACTOR = 10.0  # a run further off its estimate met an accident, such as a machine that slept
 
 
 class Pace:

@@ -71,7 +71,7 @@ class Uploads:
                     self._take(stored, max(os.path.getsize(path), SMALLEST))
 
     def forget(self, visitor: str) -> None:
-        """Delete the files that nobody but this visitor has sent."""
+        """Delete the files that only this visitor has sent."""
         with self._lock:
             for path, file in list(self._stored.items()):
                 file.visitors.discard(visitor)

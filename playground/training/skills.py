@@ -1,4 +1,4 @@
-"""Skills: how much of what a model writes is right while it learns.
+"""Skills: the share of a model's writing that is right, measured as it learns.
 
 A loss falls smoothly; a skill appears at some step. So from time to time the model writes a handful of sums, stories or
 lines, which are parsed. In a run of a minute or more that takes at most a thirtieth of the training time.

@@ -44,7 +44,7 @@ class Places:
         try:
             yield
         finally:
-            self._at_work -= Counter((network, visitor))  # forgets whoever holds none
+            self._at_work -= Counter((network, visitor))  # also drops counts of zero
             self._next()
 
     def _next(self) -> None:

@@ -12,7 +12,8 @@
   let loaded;
   const plotly = () => (loaded ??= new Promise((resolve) => {
     if (window.Plotly) return resolve(window.Plotly);
-    document.getElementById("playground-plotly").addEventListener("load", () => resolve(window.Plotly));
+    const script = document.getElementById("playground-plotly");
+    for (const event of ["load", "error"]) script.addEventListener(event, () => resolve(window.Plotly ?? null));
   }));
 
   const isDark = () => document.body.classList.contains("dark");
@@ -142,6 +143,7 @@
       if (!figure || !plot.clientWidth) return;
       const Plotly = await plotly();
       if (!figure) return;
+      if (!Plotly) return void (words.textContent = `The drawing library did not load. Reload the page. ${words.textContent}`);
       const calm = { displayModeBar: false, displaylogo: false, responsive: false, doubleClick: "reset+autosize" };
       fitting = null;
       const { data, layout } = themed(isDark(), plot.clientWidth);
@@ -270,5 +272,10 @@
     if (event.target.matches?.(".legendtoggle") && event.target !== pressed) event.stopPropagation();
   }, true);
 
-  new MutationObserver(() => live.forEach((redraw) => redraw())).observe(document.body, { attributeFilter: ["class"] });
+  let dark = isDark();
+  new MutationObserver(() => {
+    if (dark === isDark()) return;
+    dark = isDark();
+    for (const redraw of live) redraw();
+  }).observe(document.body, { attributeFilter: ["class"] });
 })();

@@ -8,22 +8,25 @@
   const JOINED = "playground-class"; // in localStorage: this browser has joined one
   const secretOf = (/** @type {string} */ code) => `playground-teaches ${code}`; // in sessionStorage
 
-  window["playground"].whenBuilt(begin, "class");
+  const { kept, whenBuilt } = window["playground"];
+  whenBuilt(begin, "class");
 
   /** @param {HTMLFormElement & {panel: any}} root */
   function begin(root) {
     const code = new URLSearchParams(location.search).get("class") ?? "";
-    const secret = location.hash.match(/^#teach=([\w-]+)$/)?.[1] ?? sessionStorage.getItem(secretOf(code)) ?? "";
-    if (code || localStorage.getItem(JOINED) === "joined") open(root, { code, secret });
+    const secret = location.hash.match(/^#teach=([\w-]+)$/)?.[1] ?? kept(() => sessionStorage.getItem(secretOf(code))) ?? "";
+    if (code || kept(() => localStorage.getItem(JOINED)) === "joined") open(root, { code, secret });
 
     root.querySelector("[data-slot=place]")?.addEventListener("shown", (event) => {
       const place = /** @type {CustomEvent} */ (event).detail, words = new URLSearchParams(location.search);
       if (place.code) words.set("class", place.code);
       else words.delete("class");
       history.replaceState(null, "", `${location.pathname}${words.size ? `?${words}` : ""}`);
-      if (place.secret) sessionStorage.setItem(secretOf(place.code), place.secret);
-      else if (place.joined) localStorage.setItem(JOINED, "joined");
-      else if (!place.code) localStorage.removeItem(JOINED);
+      kept(() => {
+        if (place.secret) sessionStorage.setItem(secretOf(place.code), place.secret);
+        else if (place.joined) localStorage.setItem(JOINED, "joined");
+        else if (!place.code) localStorage.removeItem(JOINED);
+      });
       window["playground"].news.look(); // from now on there is something to hear
     });
     root.addEventListener("done", (event) => {

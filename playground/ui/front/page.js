@@ -31,7 +31,7 @@
     return answer.ok ? said : { problem: said.problem ?? said.detail ?? said.error ?? "The server gave no answer." };
   }
 
-  /** Do something on the server. Where nobody answers, the answer has a `problem`.
+  /** Have the server do something. If it does not respond, the answer has a `problem`.
    * @param {string} name @param {object} selection @returns {Promise<any>} */
   const act = (name, selection) => ask(`/do/${name}`, { visitor: known.visitor, selection }).catch(() => SILENT);
 
@@ -54,6 +54,16 @@
     link.click();
     link.remove();
     if (href !== content) setTimeout(() => URL.revokeObjectURL(href), 10_000);
+  }
+
+  /** What a browser's storage gives, or nothing if it is blocked or full.
+   * @template T @param {() => T} use @returns {T | null} */
+  function kept(use) {
+    try {
+      return use();
+    } catch {
+      return null;
+    }
   }
 
   /** Begin with the form of a panel once it is built.
@@ -112,5 +122,5 @@
   });
   window.addEventListener("beforeunload", (event) => unsaved && event.preventDefault());
 
-  window["playground"] = { ...window["playground"], known, tell, ask, act, made, save, whenBuilt, SILENT };
+  window["playground"] = { ...window["playground"], known, tell, ask, act, made, save, kept, whenBuilt, SILENT };
 })();

@@ -17,7 +17,7 @@
    *   first: string, open: [number, number] | null}} Written */
   /** @typedef {{id: number, chance: number}} Instead a token in place of the open one */
 
-  const { made } = window["playground"];
+  const { made, kept } = window["playground"];
   /** @param {number} n @param {string} unit */
   const counted = (n, unit) => `${n.toLocaleString("en")} ${unit}${n === 1 ? "" : "s"}`;
 
@@ -302,11 +302,11 @@
     /** @param {Written} it */
     function keep(it) {
       const all = JSON.stringify(it);
-      if (!it.first && all.length < LONGEST) localStorage.setItem(KEY, all);
+      if (!it.first && all.length < LONGEST) kept(() => localStorage.setItem(KEY, all));
     }
 
-    const stored = JSON.parse(localStorage.getItem(KEY) ?? "null");
-    if (stored) texts[stored.model] = stored;
+    const stored = kept(() => JSON.parse(localStorage.getItem(KEY) ?? "null"));
+    if (stored?.samples && stored.parts && stored.model) texts[stored.model] = stored;
 
     /** Show the text of the chosen model, if there is one. */
     function recall() {

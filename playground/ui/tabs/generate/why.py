@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import math
 import re
@@ -185,8 +186,12 @@ class Why:
         refused = sent.get("refused") or ""
         state = job and (job.id, job.version), refused
         ready = ranked is not None and bool(ranked.raising)
-        folded = lambda: ready and _unexplained(*found(), checkpoint, chosen)  # noqa: E731
 
+        @functools.cache
+        def folded() -> bool:
+            return ready and _unexplained(*found(), checkpoint, chosen)
+
+        @functools.cache
         def passages() -> tuple[str, str]:  # above the fold and in it
             if ranked is None:
                 return _search_html(job, refused), ""
